@@ -1,0 +1,160 @@
+"""The bridge between the asyncio server and the engine's thread.
+
+Requests and aborts go over by one queue; what a step brought comes back by one hand-over per step, not one per token.
+"""
+
+import asyncio
+import queue
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+
+import structlog
+
+from inference_server.engine import Engine, EngineEvent, Finished, Prefilled, TextGenerated
+from inference_server.errors import EngineDead
+from inference_server.sequence import Sequence
+from inference_server.stats import Stats
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Submit:
+    sequence: Sequence
+    mailbox: "Mailbox"
+
+
+@dataclass(frozen=True, slots=True)
+class _Abort:
+    request_id: str
+
+
+class Mailbox:
+    """What a request's reader has not taken yet. Neighbouring texts are joined, so a slow reader holds one string."""
+
+    def __init__(self) -> None:
+        self._events: list[EngineEvent] = []
+        self._ready = asyncio.Event()
+        self._dead = False
+
+    def put(self, event: EngineEvent) -> None:
+        """Add an event (event loop only)."""
+        last = self._events[-1] if self._events else None
+        if isinstance(event, TextGenerated) and isinstance(last, TextGenerated):
+            self._events[-1] = TextGenerated(event.id, last.text + event.text)
+        elif isinstance(event, Prefilled) and isinstance(last, Prefilled):
+            self._events[-1] = event
+        else:
+            self._events.append(event)
+        self._ready.set()
+
+    def close(self) -> None:
+        """Let the reader know that the engine has died."""
+        self._dead = True
+        self._ready.set()
+
+    async def take(self) -> list[EngineEvent]:
+        """Wait for events and take all. Raises EngineDead when no more will come."""
+        await self._ready.wait()
+        self._ready.clear()
+        events, self._events = self._events, []
+        if not events and self._dead:
+            raise EngineDead("the engine has stopped")
+        return events
+
+
+class AsyncEngine:
+    """Runs an :class:`Engine` in a thread of its own. Start it inside the event loop that uses it."""
+
+    def __init__(self, engine: Engine, stats: Stats, *, on_death: Callable[[], None]) -> None:
+        self._engine = engine
+        self._stats = stats
+        self._on_death = on_death
+        self._commands: queue.SimpleQueue[_Submit | _Abort | None] = queue.SimpleQueue()
+        self._mailboxes: dict[str, Mailbox] = {}
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._dead = False
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether requests can be answered."""
+        return self._thread.is_alive() and not self._dead
+
+    @property
+    def num_requests(self) -> int:
+        """Requests that are waiting or running."""
+        return len(self._mailboxes)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._loop = asyncio.get_running_loop()
+        self._thread.start()
+
+    async def stop(self) -> None:
+        """End the thread after its present step."""
+        self._commands.put(None)
+        await asyncio.to_thread(self._thread.join)
+
+    async def generate(self, sequence: Sequence) -> AsyncGenerator[EngineEvent, None]:
+        """Run a request and yield its events up to :class:`Finished`. Leaving the iteration early aborts it."""
+        if not self.is_alive:
+            raise EngineDead("the engine has stopped")
+        mailbox = self._mailboxes[sequence.id] = Mailbox()
+        self._commands.put(_Submit(sequence, mailbox))
+        finished = False
+        try:
+            while not finished:
+                for event in await mailbox.take():
+                    finished = isinstance(event, Finished)
+                    yield event
+        finally:
+            self._mailboxes.pop(sequence.id, None)
+            if not finished:
+                self._commands.put(_Abort(sequence.id))
+
+    def _run(self) -> None:
+        try:
+            while self._take_commands():
+                started = time.perf_counter()
+                events = self._engine.step()
+                self._stats.record_step(time.perf_counter() - started, events, self._engine.scheduler)
+                self._call(self._deliver, events)
+        except Exception:
+            log.exception("engine_died")
+            self._dead = True
+            self._call(self._bury)
+
+    def _take_commands(self) -> bool:
+        """Apply all commands that have come; wait for one when there is nothing else to do. False: stop."""
+        wait = not self._engine.has_work
+        while True:
+            try:
+                command = self._commands.get(block=wait)
+            except queue.Empty:
+                return True
+            wait = False
+            if command is None:
+                return False
+            if isinstance(command, _Submit):
+                self._engine.add(command.sequence)
+            else:
+                self._engine.abort(command.request_id)
+
+    def _call(self, function: Callable[..., None], *arguments: object) -> None:
+        assert self._loop is not None
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(function, *arguments)
+
+    def _deliver(self, events: list[EngineEvent]) -> None:
+        for event in events:
+            mailbox = self._mailboxes.get(event.id)
+            if mailbox is not None:
+                mailbox.put(event)
+
+    def _bury(self) -> None:
+        for mailbox in self._mailboxes.values():
+            mailbox.close()
+        self._on_death()

@@ -1,0 +1,141 @@
+"""The command line of the inference server: flags and environment to a configuration, then serve until told to stop."""
+
+import contextlib
+import ipaddress
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from pathlib import Path
+from typing import Literal
+
+import click
+import structlog
+import uvicorn
+
+from inference_server.assembly import load_app
+from inference_server.bundled_model import bundled_model
+from inference_server.config import MIB, ServerConfig
+from inference_server.errors import ConfigError, InferenceServerError
+
+GRACE_S = 5
+"""How long streams may go on after SIGTERM."""
+
+
+@click.command(context_settings={"show_default": True})
+@click.option("--model", type=click.Path(path_type=Path), envvar="RECOUNT_MODEL", help="GGUF file; default: bundled.")
+@click.option("--host", default="127.0.0.1", envvar="RECOUNT_INFERENCE_HOST", help="Address to listen on.")
+@click.option("--port", default=8100, envvar="RECOUNT_INFERENCE_PORT", type=click.IntRange(0, 65535), help="Port.")
+@click.option("--key", envvar="RECOUNT_INFERENCE_KEY", help="API key that callers must send.", show_default=False)
+@click.option("--kv-memory", default=512, type=click.IntRange(1), help="Memory of the KV pool, in MiB.")
+@click.option("--cache-scope", type=click.Choice(["user", "shared"]), default="user", help="Who shares cached tokens.")
+@click.option("--dtype", type=click.Choice(["bfloat16", "float32"]), default="bfloat16", help="Compute type.")
+@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", help="Where the model runs.")
+@click.option("--temperature", default=0.2, type=click.FloatRange(0, 2), help="For requests that name none.")
+@click.option("--until-stdin-closes", is_flag=True, hidden=True, help="End when the process that started it does.")
+@click.option("--top-p", default=0.9, type=click.FloatRange(0, 1, min_open=True), help="For requests that name none.")
+def main(
+    model: Path | None,
+    host: str,
+    port: int,
+    key: str | None,
+    kv_memory: int,
+    cache_scope: str,
+    dtype: Literal["bfloat16", "float32"],
+    device: str,
+    temperature: float,
+    until_stdin_closes: bool,
+    top_p: float,
+) -> None:
+    """Serve one model by the Anthropic Messages API, with a token-exact prefix cache."""
+    _configure_logging()
+    if until_stdin_closes:
+        threading.Thread(target=_end_with_stdin, name="stdin", daemon=True).start()
+    try:
+        config = ServerConfig(
+            model=model or bundled_model(),
+            host=host,
+            port=port,
+            key=key or None,
+            kv_bytes=kv_memory * MIB,
+            shared_cache=cache_scope == "shared",
+            compute_dtype=dtype,
+            device=device,
+            temperature=temperature,
+            top_p=top_p,
+        )
+        served_to_the_end = serve(config)
+    except InferenceServerError as error:
+        click.echo(f"recount infer: {error}", err=True)
+        sys.exit(1)
+    sys.exit(0 if served_to_the_end else 1)
+
+
+def serve(config: ServerConfig) -> bool:
+    """Serve until SIGINT or SIGTERM. False: the engine died, and a supervisor should start the process again.
+
+    Raises ConfigError (address) or ModelFileError before anything listens.
+    """
+    if config.key is None and not _is_loopback(config.host):
+        raise ConfigError(f"listening on {config.host} needs a key (RECOUNT_INFERENCE_KEY), or use 127.0.0.1")
+    with _bind(config.host, config.port) as listener:
+        died = False
+
+        def on_death() -> None:
+            nonlocal died
+            died = True
+            server.should_exit = True
+
+        app = load_app(config, on_death=on_death)
+        server = uvicorn.Server(
+            uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=GRACE_S, ws="none")
+        )
+        # uvicorn raises the signal that stopped it again when all is closed; by then there is nothing left to stop.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        with contextlib.suppress(KeyboardInterrupt):
+            server.run(sockets=[listener])
+    return not died
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    """Take the address at once, so that a taken port is found before the model is loaded."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise ConfigError(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
+    return listener
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _end_with_stdin() -> None:
+    """A supervisor that is killed cannot stop us, but its end of the pipe closes."""
+    while os.read(sys.stdin.fileno(), 1024):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _configure_logging() -> None:
+    """One line an event on standard error, the libraries' warnings included."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso"),
+            # Plain tracebacks: the default ones show local variables, which hold prompts.
+            structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )

@@ -1,0 +1,34 @@
+"""The server's settings: one frozen object, read once by the command line."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerConfig:
+    """Everything that can be chosen at start."""
+
+    model: Path
+    host: str
+    port: int
+    key: str | None
+    """The API key that callers must send; None accepts everybody, which only a loopback address allows."""
+    kv_bytes: int = 512 * MIB
+    shared_cache: bool = False
+    """One cache scope for all callers. Otherwise each (key, ``metadata.user_id``) has its own."""
+    compute_dtype: Literal["bfloat16", "float32"] = "bfloat16"
+    device: str = "cpu"
+    temperature: float = 0.2
+    top_p: float = 0.9
+    """What a request that names no sampling parameters gets; the defaults suit the bundled model."""
+    max_running: int = 16
+    max_waiting: int = 64
+    chunk_tokens: int = 256
+    mixed_chunk_tokens: int = 64
+    transcript_bytes: int = 64 * MIB
+    max_body_bytes: int = 8 * MIB
+    ping_s: int = 10
+    send_timeout_s: int = 60

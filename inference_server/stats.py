@@ -1,0 +1,111 @@
+"""Counters for ``GET /metrics``, in one Prometheus registry per server. Nothing here knows users or text."""
+
+import time
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from inference_server.engine import Admitted, EngineEvent, Finished, TextGenerated
+from inference_server.scheduler import Scheduler
+from inference_server.sequence import StopReason
+
+_LATENCY_S = (0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 30.0, 60.0, 120.0)
+_STEP_S = (0.002, 0.005, 0.01, 0.02, 0.04, 0.06, 0.1, 0.2, 0.4, 0.8, 1.6)
+
+
+class Stats:
+    """What the server has done since it started. Written by the engine thread; read at scrape time."""
+
+    def __init__(self, num_slots: int) -> None:
+        self.registry = CollectorRegistry()
+        self._tokens = Counter(
+            "recount_inference_tokens",
+            "Tokens by kind: prompt tokens read from the cache or computed, output tokens generated.",
+            ["kind"],
+            registry=self.registry,
+        )
+        self._requests = Counter(
+            "recount_inference_requests", "Finished requests by ending.", ["status"], registry=self.registry
+        )
+        self._evicted = Counter(
+            "recount_inference_evicted_tokens", "Cached tokens given up for others.", registry=self.registry
+        )
+        self._recomputed = Counter(
+            "recount_inference_recomputed_tokens",
+            "Tokens computed again after a request was preempted.",
+            registry=self.registry,
+        )
+        self._slots = Gauge(
+            "recount_inference_kv_slots",
+            "KV slots: free, cached (evictable) and live (held by running requests).",
+            ["state"],
+            registry=self.registry,
+        )
+        self._sequences = Gauge(
+            "recount_inference_sequences",
+            "Requests in the engine by state.",
+            ["state"],
+            registry=self.registry,
+        )
+        self._queue = Histogram(
+            "recount_inference_queue_seconds",
+            "Arrival to admission.",
+            buckets=_LATENCY_S,
+            registry=self.registry,
+        )
+        self._first_token = Histogram(
+            "recount_inference_time_to_first_token_seconds",
+            "Arrival to the first sampled token.",
+            buckets=_LATENCY_S,
+            registry=self.registry,
+        )
+        self._step = Histogram(
+            "recount_inference_step_seconds",
+            "Time of one engine step.",
+            buckets=_STEP_S,
+            registry=self.registry,
+        )
+        for kind in ("cached", "computed", "output"):
+            self._tokens.labels(kind)  # A counter that has not counted yet is 0, not absent.
+        for reason in StopReason:
+            self._requests.labels(reason.value)
+        for state in ("waiting", "running"):
+            self._sequences.labels(state)
+        self._slots.labels("free").set(num_slots)
+        for state in ("cached", "live"):
+            self._slots.labels(state)
+        self._arrived: dict[str, float] = {}
+        self._evicted_so_far = self._recomputed_so_far = 0
+
+    def record_arrival(self, request_id: str) -> None:
+        """Start the clock of a request."""
+        self._arrived[request_id] = time.perf_counter()
+
+    def record_step(self, seconds: float, events: list[EngineEvent], scheduler: Scheduler) -> None:
+        """Count what one step brought."""
+        self._step.observe(seconds)
+        for event in events:
+            self._record(event)
+        live = scheduler.num_live
+        free = scheduler.allocator.num_free
+        self._slots.labels("free").set(free)
+        self._slots.labels("live").set(live)
+        self._slots.labels("cached").set(scheduler.allocator.num_slots - free - live)
+        self._sequences.labels("waiting").set(len(scheduler.waiting))
+        self._sequences.labels("running").set(len(scheduler.running))
+        self._evicted.inc(scheduler.num_evicted - self._evicted_so_far)
+        self._recomputed.inc(scheduler.num_recomputed - self._recomputed_so_far)
+        self._evicted_so_far, self._recomputed_so_far = scheduler.num_evicted, scheduler.num_recomputed
+
+    def _record(self, event: EngineEvent) -> None:
+        arrived = self._arrived.get(event.id)
+        if isinstance(event, Admitted):
+            self._tokens.labels("cached").inc(event.cached_tokens)
+            self._tokens.labels("computed").inc(event.prompt_tokens - event.cached_tokens)
+            if arrived is not None:
+                self._queue.observe(time.perf_counter() - arrived)
+        elif isinstance(event, TextGenerated) and arrived is not None:
+            self._first_token.observe(time.perf_counter() - self._arrived.pop(event.id))
+        elif isinstance(event, Finished):
+            self._arrived.pop(event.id, None)
+            self._tokens.labels("output").inc(event.output_tokens)
+            self._requests.labels(event.reason.value).inc()

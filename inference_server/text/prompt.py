@@ -1,0 +1,123 @@
+"""From messages to prompt tokens: remembered ids where the conversation is known, freshly encoded text where not.
+
+Each content block and each stretch of template text is encoded by itself, so that the ids of a message do not depend
+on its neighbours.
+"""
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from inference_server.text.chat_template import ChatMessage, ChatTemplate
+from inference_server.text.tokenizer import TextTokenizer
+from inference_server.text.transcripts import Answer, Part, Question, Transcripts, chain, chain_start
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A request's prompt.
+
+    ``key`` is the conversation up to the question; ``question_ids`` and ``question_parts`` are the tokens behind the
+    previous answer, ``prefill`` those of a last assistant message. ``parts`` covers ``tokens`` from the first on.
+    """
+
+    tokens: "array[int]"
+    parts: tuple[Part, ...]
+    key: bytes
+    question_ids: "array[int]"
+    question_parts: tuple[Part, ...]
+    prefill: "array[int]"
+
+    def end_of(self, message: int, block: int) -> int:
+        """Number of tokens up to the end of a content block (of its whole message where blocks are not told apart)."""
+        end = found = 0
+        for part in self.parts:
+            end += part.length
+            if part.message == message and (part.block is None or part.block <= block):
+                found = end
+        return found
+
+
+class PromptBuilder:
+    """Builds prompts of one model. Thread-safe."""
+
+    def __init__(self, tokenizer: TextTokenizer, template: ChatTemplate, transcripts: Transcripts, model: str) -> None:
+        self._tokenizer = tokenizer
+        self._template = template
+        self._transcripts = transcripts
+        self._identity = (model.encode(), template.source.encode())
+
+    def build(self, scope: bytes, messages: Sequence[ChatMessage]) -> Prompt:
+        """Build the prompt of one message or more; neighbours of one role have been merged.
+
+        Raises InvalidRequest when the chat template refuses or rewrites them.
+        """
+        frame = self._template.frame(messages)
+        tokens, parts = self._beginning(frame.before[0])
+        key = chain_start(*self._identity, scope)
+        pending: list[_Piece] = []
+        for index, message in enumerate(messages):
+            pending.append(_Piece(frame.before[index]))
+            if message.role != "assistant":
+                pending.extend(_Piece(text, index, block) for block, text in enumerate(message.blocks))
+                key = chain(key, message.role, message.text)
+                continue
+            question = self._transcripts.question(key)
+            ids, question_parts = self._question_tokens(question, pending)
+            answer = self._answer_tokens(question, message)
+            tokens += ids + answer
+            parts += [*question_parts, Part(index, None, len(answer))]
+            if index == len(messages) - 1:
+                return Prompt(tokens, tuple(parts), key, ids, question_parts, answer)
+            pending = []
+            key = chain(key, message.role, message.text)
+        pending.append(_Piece(frame.after))
+        ids, question_parts = self._question_tokens(self._transcripts.question(key), pending)
+        return Prompt(tokens + ids, (*parts, *question_parts), key, ids, question_parts, array("i"))
+
+    def remember(self, prompt: Prompt, output: "array[int]") -> None:
+        """Remember a request that is about to run, with the array that its sampled tokens will be appended to."""
+        answer = Answer(prompt.prefill, output)
+        self._transcripts.remember(prompt.key, prompt.question_parts, prompt.question_ids, answer)
+
+    def settle(self, prompt: Prompt) -> None:
+        """Count the memory of a request that has ended."""
+        self._transcripts.measure(prompt.key)
+
+    def _beginning(self, first_text: str) -> "tuple[array[int], list[Part]]":
+        """The beginning-of-sequence token, where the model file wants one and the template has none."""
+        bos = self._tokenizer.bos_id
+        if bos is None or first_text.startswith(self._tokenizer.pieces[bos]):
+            return array("i"), []
+        return array("i", [bos]), [Part(None, None, 1)]
+
+    def _question_tokens(
+        self, question: Question | None, pending: "Sequence[_Piece]"
+    ) -> "tuple[array[int], tuple[Part, ...]]":
+        if question is not None:
+            return question.ids, question.parts
+        ids, parts = array("i"), []
+        for piece in pending:
+            is_content = piece.message is not None
+            encode = self._tokenizer.encode_content if is_content else self._tokenizer.encode_template
+            encoded = encode(piece.text)
+            ids += encoded
+            parts.append(Part(piece.message, piece.block, len(encoded)))
+        return ids, tuple(parts)
+
+    def _answer_tokens(self, question: Question | None, message: ChatMessage) -> "array[int]":
+        if question is not None:
+            return self._transcripts.answer_ids(question, message.text)
+        ids = array("i")
+        for block in message.blocks:
+            ids += self._tokenizer.encode_content(block)
+        return ids
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Text that is encoded as one: a content block of ``message``, or (None) text of the template."""
+
+    text: str
+    message: int | None = None
+    block: int | None = None

@@ -1,0 +1,47 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from inference_server.bundled_model import bundled_model
+from inference_server.gguf_file import GgufFile
+from inference_server.text.tokenizer import TextTokenizer
+from tests.inference_server.serving import Served, serve_model
+from tests.tiny_model import write_tiny_model
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_model(tmp_path_factory.mktemp("model") / "tiny.gguf")
+
+
+@pytest.fixture(scope="session")
+def tiny(tiny_model: Path) -> Iterator[Served]:
+    """One server on the tiny model for all tests."""
+    with serve_model(tiny_model) as served:
+        yield served
+
+
+@pytest.fixture
+def fresh_tiny(tiny_model: Path) -> Iterator[Served]:
+    """A server on the tiny model that has done nothing yet."""
+    with serve_model(tiny_model) as served:
+        yield served
+
+
+@pytest.fixture(scope="session")
+def bundled() -> Iterator[Served]:
+    """One server on the bundled model for all tests; each uses a conversation of its own."""
+    with serve_model(bundled_model(), compute_dtype="bfloat16") as served:
+        yield served
+
+
+@pytest.fixture(scope="session")
+def tokenizer() -> TextTokenizer:
+    """The bundled model's tokenizer."""
+    return TextTokenizer(GgufFile.open(bundled_model()).metadata)

@@ -1,0 +1,93 @@
+"""A whole inference server in a thread: the real application around the runner that a test chooses."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+from starlette.applications import Starlette
+
+from inference_server.api.generation import ServedModel
+from inference_server.assembly import assemble, load_app
+from inference_server.config import ServerConfig
+from inference_server.model_runner import ModelRunner
+from inference_server.scheduler import Scheduler
+from inference_server.text.chat_template import ChatTemplate
+from inference_server.text.tokenizer import TextTokenizer
+from tests.live_server import LiveServer
+
+KEY = "test-key"
+CONFIG = ServerConfig(model=Path("tiny.gguf"), host="127.0.0.1", port=0, key=KEY, compute_dtype="float32")
+
+
+class Served:
+    """A running server and a plain HTTP client for it."""
+
+    def __init__(self, server: LiveServer, app: Starlette, deaths: list[None]) -> None:
+        self.url = server.url
+        self.app = app
+        self.deaths = deaths
+        self.http = httpx.Client(base_url=server.url, headers={"x-api-key": KEY}, timeout=120, trust_env=False)
+
+    @property
+    def model(self) -> str:
+        return self.http.get("/v1/models").json()["data"][0]["id"]
+
+    @property
+    def scheduler(self) -> Scheduler:
+        """The engine's inside, where HTTP does not show it."""
+        return self.app.state.engine._engine.scheduler
+
+    def ask(self, messages: list[dict[str, object]], **fields: object) -> dict:
+        """POST /v1/messages without streaming; 200 or AssertionError."""
+        body = {"model": self.model, "max_tokens": 8, "messages": messages, **fields}
+        response = self.http.post("/v1/messages", json=body)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    def count(self, messages: list[dict[str, object]], **fields: object) -> int:
+        response = self.http.post(
+            "/v1/messages/count_tokens", json={"model": self.model, "messages": messages, **fields}
+        )
+        assert response.status_code == 200, response.text
+        return response.json()["input_tokens"]
+
+
+@contextmanager
+def serve_model(path: Path, **settings: object) -> Iterator[Served]:
+    """Serve a GGUF file."""
+    deaths: list[None] = []
+    app = load_app(replace(CONFIG, model=path, **settings), on_death=lambda: deaths.append(None))
+    with LiveServer(app) as server:
+        yield from _served(server, app, deaths)
+
+
+@contextmanager
+def serve_runner(
+    model: ServedModel, tokenizer: TextTokenizer, template: ChatTemplate, runner: ModelRunner, **settings: object
+) -> Iterator[Served]:
+    """Serve a scripted runner."""
+    deaths: list[None] = []
+    config = replace(CONFIG, **settings)
+    app = assemble(config, model, tokenizer, template, runner, on_death=lambda: deaths.append(None))
+    with LiveServer(app) as server:
+        yield from _served(server, app, deaths)
+
+
+def _served(server: LiveServer, app: Starlette, deaths: list[None]) -> Iterator[Served]:
+    served = Served(server, app, deaths)
+    with served.http:
+        yield served
+
+
+def user(text: str) -> dict[str, object]:
+    return {"role": "user", "content": text}
+
+
+def assistant(text: str) -> dict[str, object]:
+    return {"role": "assistant", "content": text}
+
+
+def prompt_tokens(usage: dict[str, int]) -> int:
+    return usage["input_tokens"] + usage["cache_creation_input_tokens"] + usage["cache_read_input_tokens"]

@@ -1,0 +1,122 @@
+"""The worked example: one conversation of four questions, token-exact, through the whole server.
+
+The tokenizer is a table and the model is a script; prompt building, transcripts, radix tree, scheduler, engine and
+accounting are the real ones, and the figures are read from the wire.
+"""
+
+import json
+import re
+from array import array
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from app.accounting import Reported
+from inference_server.api.generation import ServedModel
+from inference_server.text.chat_template import ChatTemplate
+from tests.inference_server.oracle_runner import OracleRunner
+from tests.inference_server.serving import Served, assistant, prompt_tokens, serve_runner, user
+
+EXAMPLE = json.loads((Path(__file__).parents[1] / "data" / "worked_example.json").read_text())
+IDS: dict[str, int] = EXAMPLE["token_ids"]
+END_ID = 11
+TEMPLATE = (
+    "{% for message in messages %}<{{ message.role }}>{{ message.content }}</{{ message.role }}>{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+CLOCK = " 현재 시각 14:"
+
+
+class TableTokenizer:
+    """Longest piece first, from the example's table. Control tokens are the role markers."""
+
+    bos_id = None
+    pieces = {number: piece for piece, number in IDS.items()}  # noqa: RUF012 - never changed
+
+    def __init__(self) -> None:
+        longest_first = sorted(IDS, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, longest_first)))
+
+    def encode_content(self, text: str) -> "array[int]":
+        found = self._pattern.findall(text)
+        assert "".join(found) == text, f"no pieces for {text!r}"
+        return array("i", (IDS[piece] for piece in found))
+
+    encode_template = encode_content
+
+    def token_bytes(self, token: int) -> bytes:
+        return self.pieces[token].encode()
+
+    def text(self, tokens: Iterable[int]) -> str:
+        return "".join(self.pieces[token] for token in tokens)
+
+
+def script() -> dict[tuple[int, ...], int]:
+    """Every prefix of the example's conversations -> the next token that the model says."""
+    variant = EXAMPLE["time_in_system"]
+    said = [(turn["prompt_pieces"], turn["answer_pieces"]) for turn in EXAMPLE["turns"]]
+    said.append((variant["previous_prompt_pieces"], variant["previous_answer_pieces"]))
+    said.append((variant["prompt_pieces"], EXAMPLE["turns"][3]["answer_pieces"]))
+    table = {}
+    for prompt, answer in said:
+        tokens = [IDS[piece] for piece in prompt]
+        for token in [*(IDS[piece] for piece in answer), END_ID]:
+            table[tuple(tokens)] = token
+            tokens.append(token)
+    return table
+
+
+@pytest.fixture
+def server() -> Iterator[Served]:
+    answers = script()
+    model = ServedModel("table", "Table", 1024, frozenset([END_ID]))
+    runner = OracleRunner(1024, lambda prefix: answers[prefix])
+    with serve_runner(model, TableTokenizer(), ChatTemplate(TEMPLATE, bos_token="", eos_token=""), runner) as served:
+        yield served
+
+
+def test_the_closing_marker_has_the_id_ten() -> None:
+    assert IDS["</assistant>"] == 10
+
+
+def test_every_number_of_the_worked_example(server: Served) -> None:
+    messages = []
+    for turn in EXAMPLE["turns"]:
+        messages.append(user(turn["user"]))
+        assert server.count(messages, system=EXAMPLE["system"]) == turn["input_total"]
+        reply = server.ask(messages, system=EXAMPLE["system"], max_tokens=turn["max_tokens"])
+        answer = reply["content"][0]["text"]
+        assert answer == turn["answer"] == "".join(turn["answer_pieces"])
+        usage = reply["usage"]
+        assert prompt_tokens(usage) == turn["input_total"] == len(turn["prompt_pieces"])
+        assert usage["cache_read_input_tokens"] == turn["cache_read"]
+        assert usage["input_tokens"] + usage["cache_creation_input_tokens"] == turn["computed"]
+        assert usage["output_tokens"] == turn["output_tokens"]
+        assert reply["stop_reason"] == turn["stop_reason"]
+        assert Reported(**usage).kv_tokens_at_end == turn["kv_tokens_at_end"]
+        assert server.scheduler.tree.num_resident == turn["kv_tokens_at_end"]
+        messages.append(assistant(answer))
+
+
+def test_the_figures_that_an_engine_with_blocks_of_sixteen_would_show() -> None:
+    exact = [turn["cache_read"] for turn in EXAMPLE["turns"]]
+    assert exact == [0, 19, 30, 46]
+    blocks = [Reported(cache_read_input_tokens=read).cached_in_blocks(16) for read in exact]
+    assert blocks == [turn["cache_read_with_16_token_blocks"] for turn in EXAMPLE["turns"]] == [0, 16, 16, 32]
+
+
+def test_a_clock_in_the_system_prompt_loses_all_behind_it(server: Served) -> None:
+    variant = EXAMPLE["time_in_system"]
+    messages = []
+    for turn in EXAMPLE["turns"][:2]:
+        messages += [user(turn["user"]), assistant(turn["answer"])]
+    messages.append(user(EXAMPLE["turns"][2]["user"]))
+    before = server.ask(messages, system=EXAMPLE["system"] + CLOCK + "03", max_tokens=1024)
+    assert before["content"][0]["text"] == "".join(variant["previous_answer_pieces"])
+
+    messages += [assistant(EXAMPLE["turns"][2]["answer"]), user(EXAMPLE["turns"][3]["user"])]
+    usage = server.ask(messages, system=EXAMPLE["system"] + CLOCK + "05", max_tokens=8)["usage"]
+    read = usage["cache_read_input_tokens"]
+    assert (prompt_tokens(usage), read, prompt_tokens(usage) - read) == (59, 11, 48)
+    assert (variant["input_total"], variant["cache_read"], variant["computed"]) == (59, 11, 48)
