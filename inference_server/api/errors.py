@@ -61,7 +61,7 @@ async def read_body(request: Request, limit: int) -> bytes:
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise InvalidRequest("content-type", "must be application/json")
     declared = request.headers.get("content-length", "0")
-    if not declared.isdigit() or int(declared) > limit:
+    if not declared.isdecimal() or int(declared) > limit:
         raise TooLarge(f"the body may have at most {limit} bytes")
     body = bytearray()
     async for chunk in request.stream():

@@ -7,20 +7,23 @@ from inference_server.model.shape import ModelShape
 
 
 class Rotary:
-    """Float32 tables of cosines and sines [context, 1, head_dim]. Pairs of a head are (i, i + head_dim / 2)."""
+    """The angles of a model. The pairs of a head are (i, i + head_dim / 2)."""
 
     def __init__(self, shape: ModelShape, divisors: Tensor | None, device: torch.device) -> None:
         steps = torch.arange(0, shape.head_dim, 2, dtype=torch.float32) / shape.head_dim
         frequencies = 1.0 / shape.rope_base**steps
         if divisors is not None:
             frequencies /= divisors
-        angles = torch.outer(torch.arange(shape.context, dtype=torch.float32), frequencies)[:, None]
-        self._cosines = torch.cat((angles.cos(), angles.cos()), dim=-1).to(device)
-        self._sines = torch.cat((-angles.sin(), angles.sin()), dim=-1).to(device)
+        self._frequencies = frequencies.to(device)
 
     def at(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """The rows of both tables for these positions, to be used in all layers of a step."""
-        return self._cosines[positions], self._sines[positions]
+        """Cosines and sines [rows, 1, head_dim] float32, to be used in all layers of a step.
+
+        They are computed anew in each step: a table would be as large as the context that the file claims.
+        """
+        angles = torch.outer(positions.float(), self._frequencies)[:, None]
+        cosines, sines = angles.cos(), angles.sin()
+        return torch.cat((cosines, cosines), dim=-1), torch.cat((-sines, sines), dim=-1)
 
 
 def rotate(heads: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
