@@ -23,10 +23,16 @@ def test_digits_are_cut_one_by_one(tokenizer: TextTokenizer) -> None:
     assert [tokenizer.text([i]) for i in tokenizer.encode_content("12345")] == list("12345")
 
 
+@pytest.fixture(scope="module")
+def spelled(tokenizer: TextTokenizer) -> frozenset[int]:
+    """Bytes that have a token of their own; this vocabulary lacks some of rare planes."""
+    pieces = map(tokenizer.token_bytes, range(len(tokenizer.pieces)))
+    return frozenset(piece[0] for piece in pieces if len(piece) == 1)
+
+
 @given(text=st.text(max_size=60))
-def test_decoding_an_encoding_gives_the_text_back(tokenizer: TextTokenizer, text: str) -> None:
-    singles = {tokenizer.token_bytes(token) for token in range(len(tokenizer.pieces))}
-    assume(all(bytes([byte]) in singles for byte in text.encode()))  # This vocabulary lacks bytes of rare planes.
+def test_decoding_an_encoding_gives_the_text_back(tokenizer: TextTokenizer, spelled: frozenset[int], text: str) -> None:
+    assume(spelled.issuperset(text.encode()))
     assert tokenizer.text(tokenizer.encode_content(text)) == text
 
 

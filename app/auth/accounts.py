@@ -1,0 +1,46 @@
+"""Signing in with a name and a password."""
+
+from sqlalchemy import select
+
+from app.auth.account import Account
+from app.auth.names import name_key
+from app.auth.passwords import Passwords
+from app.auth.sign_in_limits import SignInLimits
+from app.clock import Clock
+from app.database import Database
+from app.errors import InvalidInput
+from app.models import AuditEntry, User
+
+LONGEST_REMOTE = 64
+
+
+class Accounts:
+    def __init__(self, database: Database, clock: Clock, passwords: Passwords, limits: SignInLimits) -> None:
+        self._database = database
+        self._clock = clock
+        self._passwords = passwords
+        self._limits = limits
+
+    async def sign_in(self, name: str, password: str, remote: str) -> Account:
+        """InvalidInput in the same words for a wrong name, a wrong password and a disabled account.
+
+        TooMany after too many tries for the name or from `remote`.
+        """
+        key = name_key(name)
+        await self._limits.count_try(key, remote)
+        async with self._database.read() as session:
+            user = await session.scalar(select(User).where(User.name_key == key))
+        stored = user.password_hash if user and user.disabled_at is None else None
+        if not await self._passwords.matches(stored, password) or user is None:
+            await self._audit("sign_in_failed", user, remote)
+            raise InvalidInput("password", "The name or the password is wrong.")
+        await self._limits.forgive(key)
+        await self._audit("sign_in", user, remote)
+        return Account.of(user)
+
+    async def _audit(self, action: str, user: User | None, remote: str) -> None:
+        """A typed name that is nobody's is not kept: people type passwords there."""
+        actor = user.id if user else None
+        entry = AuditEntry(at=self._clock(), actor_id=actor, action=action, remote=remote[:LONGEST_REMOTE])
+        async with self._database.write() as session:
+            session.add(entry)

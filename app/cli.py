@@ -1,0 +1,206 @@
+"""The command line: ``recount serve | app | infer | migrate``.
+
+What is wrong with a setting, a port, a file or the data folder ends the process with one line and exit code 1.
+"""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import signal
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
+
+import click
+import uvicorn
+from pydantic import SecretStr, ValidationError
+from pydantic_settings import SettingsError
+from starlette.applications import Starlette
+
+from app.database import check_drift, check_revision, migrate, new_revision
+from app.errors import ConfigurationError
+from app.logs import configure_logging
+from app.settings import Settings
+from app.supervisor import supervised_inference
+from app.web.application import create_app
+
+GRACE_S = 10
+"""How long open pages and streams may take to end after Ctrl-C or SIGTERM."""
+WEB_NICENESS = 5
+"""The web process gives way to the inference server, which needs the processor more steadily."""
+
+
+@click.group()
+def main() -> None:
+    """A self-hosted chat app that shows, per turn, what the prefix cache saved."""
+
+
+@main.command()
+def serve() -> None:
+    """Migrate, start and supervise the bundled inference server, then serve the web app."""
+    with _one_line_for_errors():
+        settings = _prepare(_read_settings())
+        _report("Preparing the database")
+        migrate(settings.resolved_database_url())
+        with _bind(settings.host, settings.port) as listener:
+            asyncio.run(_serve(settings, listener, with_inference=not settings.backends))
+
+
+@main.command()
+def app() -> None:
+    """Serve the web app alone; its database must be migrated and its backends running."""
+    with _one_line_for_errors():
+        settings = _prepare(_read_settings())
+        check_revision(settings.resolved_database_url())
+        with _bind(settings.host, settings.port) as listener:
+            asyncio.run(_serve(settings, listener, with_inference=False))
+
+
+@main.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+def infer(arguments: tuple[str, ...]) -> None:
+    """Run the bundled inference server; flags go to ``python -m inference_server``."""
+    with _one_line_for_errors():
+        settings = _prepare(_read_settings())
+        key = settings.inference_key
+        os.environ.setdefault("RECOUNT_INFERENCE_KEY", key.get_secret_value() if key else "")
+        os.execv(sys.executable, [sys.executable, "-m", "inference_server", *arguments])  # noqa: S606 - no shell
+
+
+@main.command(name="migrate")
+@click.option("--check", is_flag=True, help="Only say whether the migrations fit the models.")
+@click.option("--new", metavar="MESSAGE", help="Write a revision with what the models have and the migrations lack.")
+def migrate_command(*, check: bool, new: str | None) -> None:
+    """Bring the database to this version's revision."""
+    with _one_line_for_errors():
+        if check or new:
+            with _scratch_database() as url:
+                if new:
+                    new_revision(url, new)
+                elif (difference := check_drift(url)) is not None:
+                    raise ConfigurationError(difference)
+        else:
+            migrate(_prepare(_read_settings()).resolved_database_url())
+
+
+async def _serve(settings: Settings, listener: socket.socket, *, with_inference: bool) -> None:
+    configure_logging()
+    started = time.monotonic()
+    async with AsyncExitStack() as stack:
+        if with_inference:
+            key = settings.inference_key
+            assert key is not None, "the key is made before anything starts"
+            await stack.enter_async_context(supervised_inference(settings, key.get_secret_value(), _report))
+        os.nice(WEB_NICENESS)
+        application = create_app(settings)
+        server = uvicorn.Server(
+            uvicorn.Config(
+                application,
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                ws="none",
+                timeout_graceful_shutdown=GRACE_S,
+            )
+        )
+        # uvicorn raises the signal that stopped it once more when the app is closed. The inference server is stopped
+        # after that, undisturbed.
+        for stopping in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(stopping, signal.SIG_IGN)
+        announcement = asyncio.create_task(_announce(server, application, settings, started))
+        try:
+            await server.serve(sockets=[listener])
+        except SystemExit as error:  # This is how uvicorn tells that the app's lifespan failed.
+            raise ConfigurationError("The web app did not start; the lines above say why.") from error
+        finally:
+            announcement.cancel()
+
+
+async def _announce(server: uvicorn.Server, application: Starlette, settings: Settings, started: float) -> None:
+    """Print where the app is, once it answers; on a new installation, the link to the first account."""
+    while not server.started:  # noqa: ASYNC110 - uvicorn tells nobody when it has started
+        await asyncio.sleep(0.05)
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    url = f"http://{host}:{server.servers[0].sockets[0].getsockname()[1]}"
+    _report(f"Recount is ready after {time.monotonic() - started:.1f} s: {url}")
+    setup = application.state.house.setup
+    if await setup.needed():
+        _report(f"Make the first account: {url}/setup?code={await setup.code()}")
+
+
+def _prepare(settings: Settings) -> Settings:
+    """Make the data folder, and the bundled server's key in it unless one is set."""
+    folder = settings.data_dir
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+        key = settings.inference_key or SecretStr(_kept_key(folder / "inference.key"))
+    except OSError as error:
+        raise ConfigurationError(f"The data folder {folder} cannot be written: {error.strerror}.") from error
+    return settings.model_copy(update={"inference_key": key})
+
+
+def _kept_key(path: Path) -> str:
+    """The key in this file, which only its owner may read; made on the first call."""
+    with contextlib.suppress(FileExistsError):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_urlsafe(32))
+    return path.read_text().strip()
+
+
+def _read_settings() -> Settings:
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        name = ".".join(str(step) for step in first["loc"])
+        raise ConfigurationError(f"RECOUNT_{name.upper()}: {first['msg']}.") from error
+    except SettingsError as error:
+        raise ConfigurationError(f"{error}.") from error
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    """Take the app's address before anything slow is started."""
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        reason = error.strerror or error
+        raise ConfigurationError(
+            f"Cannot listen on {host} port {port} (RECOUNT_HOST, RECOUNT_PORT): {reason}."
+        ) from error
+    return listener
+
+
+@contextmanager
+def _scratch_database() -> Iterator[str]:
+    """A new SQLite database at the newest revision."""
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{folder}/scratch.db"
+        migrate(url)
+        yield url
+
+
+@contextmanager
+def _one_line_for_errors() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        sys.exit(0)
+    except ConfigurationError as error:
+        if str(error):
+            click.echo(f"recount: {error}", err=True)
+        sys.exit(1)
+
+
+def _report(line: str) -> None:
+    click.echo(line, err=True)

@@ -1,0 +1,23 @@
+"""Every table. Rows only: no queries, no rules."""
+
+from app.models.accounts import Invite, User, UserSession
+from app.models.conversations import Conversation, Message, SystemPrompt
+from app.models.records import AuditEntry, ServingEvent, StoredSetting
+from app.models.turns import LIVE_STATES, TURN_IS_LIVE, Submission, Turn, Worker
+
+__all__ = [
+    "LIVE_STATES",
+    "TURN_IS_LIVE",
+    "AuditEntry",
+    "Conversation",
+    "Invite",
+    "Message",
+    "ServingEvent",
+    "StoredSetting",
+    "Submission",
+    "SystemPrompt",
+    "Turn",
+    "User",
+    "UserSession",
+    "Worker",
+]

@@ -1,0 +1,93 @@
+"""The operator's tables, read from SQL. Whoever calls this has checked that the viewer is an operator."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Select, case, func, select
+
+from app.conversations import TurnFigures
+from app.database import Database
+from app.errors import NotFound
+from app.models import Conversation, Message, Turn, User
+from app.reports.figures import ConversationReport, ConversationRow, TurnRow
+
+
+class Reports:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def conversation(self, conversation: UUID | str) -> ConversationReport:
+        """By id or reference; deleted ones too, for their numbers stay. NotFound."""
+        query = (
+            select(Conversation.id, Conversation.reference, User.name)
+            .join(User, User.id == Conversation.owner_id)
+            .where(_named(conversation))
+        )
+        async with self._database.read() as session:
+            found = (await session.execute(query)).one_or_none()
+            if found is None:
+                raise NotFound
+            turns = list(await session.scalars(_turns_in_order(found[0])))
+        models = [turn.model for turn in turns if turn.model is not None]
+        return ConversationReport(
+            id=found[0],
+            reference=found[1],
+            owner_name=found[2],
+            model=models[-1] if models else None,
+            turns=_rows(turns),
+        )
+
+    async def conversations(self, limit: int = 50, before: UUID | None = None) -> list[ConversationRow]:
+        """Newest first; `before` is the id of the last row of the page before."""
+        prompt = Turn.input_tokens + Turn.cache_creation_input_tokens + Turn.cache_read_input_tokens
+        known = prompt.is_not(None)
+        query = (
+            select(
+                Conversation.id,
+                Conversation.reference,
+                User.name,
+                func.count(Turn.id),
+                func.count(prompt),
+                func.coalesce(func.sum(prompt), 0),
+                func.coalesce(func.sum(case((known, Turn.cache_read_input_tokens))), 0),
+                Conversation.updated_at,
+            )
+            .join(User, User.id == Conversation.owner_id)
+            .outerjoin(Turn, Turn.conversation_id == Conversation.id)
+            .group_by(Conversation.id, User.name)
+            .order_by(Conversation.id.desc())
+            .limit(limit)
+        )
+        if before is not None:
+            query = query.where(Conversation.id < before)
+        async with self._database.read() as session:
+            return [ConversationRow(*row) for row in await session.execute(query)]
+
+
+def _named(conversation: UUID | str) -> ColumnElement[bool]:
+    if isinstance(conversation, UUID):
+        return Conversation.id == conversation
+    return Conversation.reference == conversation
+
+
+def _turns_in_order(conversation_id: UUID) -> Select[Turn]:
+    """By the order of their messages; without messages, after a deletion, by age."""
+    return (
+        select(Turn)
+        .outerjoin(Message, Message.id == Turn.assistant_message_id)
+        .where(Turn.conversation_id == conversation_id)
+        .order_by(Message.seq, Turn.id)
+    )
+
+
+def _rows(turns: Sequence[Turn]) -> tuple[TurnRow, ...]:
+    numbers = {turn.id: number for number, turn in enumerate(turns, start=1)}
+    rows = []
+    for turn, previous in zip(turns, [None, *turns], strict=False):
+        figures = TurnFigures.of(turn)
+        idle = None
+        if previous is not None and previous.finished_at is not None:
+            idle = max(0.0, (turn.created_at - previous.finished_at).total_seconds())
+        base = numbers.get(turn.base_turn_id) if turn.base_turn_id else None
+        rows.append(TurnRow(numbers[turn.id], figures, figures.reported.kv_tokens_at_end, base, idle))
+    return tuple(rows)

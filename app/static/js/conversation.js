@@ -1,0 +1,169 @@
+// The transcript: shows running answers as plain text, and puts the server's HTML in their place when they end.
+
+import { addCopyButtons } from "./copying.js";
+import { Scrolling } from "./scrolling.js";
+import { PAUSE, TurnStream } from "./stream.js";
+
+/** Our own requests; the server answers them with pieces of HTML. */
+export const FRAGMENT_HEADERS = { "Recount-Fragment": "1" };
+
+/** @param {string} html from our server, which has sanitised it */
+export function elementsOf(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  return template.content;
+}
+
+/** Puts numbers into words like "{processed} of {total}". @param {string} words @param {Record<string, any>} values */
+export function fill(words, values) {
+  const numbers = new Intl.NumberFormat(document.documentElement.lang);
+  return words.replace(/\{(\w+)\}/g, (_, name) => numbers.format(values[name]));
+}
+
+export class Conversation {
+  /** @param {HTMLElement} transcript */
+  constructor(transcript) {
+    this.transcript = transcript;
+    this.dock = /** @type {HTMLElement} */ (document.querySelector("[data-dock]"));
+    this.composer = /** @type {HTMLFormElement} */ (document.querySelector("form[data-composer]"));
+    this.stopForm = /** @type {HTMLFormElement} */ (document.querySelector("form[data-stop]"));
+    this.stopButton = /** @type {HTMLButtonElement} */ (this.stopForm.querySelector("button"));
+    this.announcer = /** @type {HTMLElement} */ (document.querySelector("[data-announcer]"));
+    this.scrolling = new Scrolling(document.querySelector("[data-to-latest]"));
+  }
+
+  start() {
+    this.composer.hidden = false;
+    // Without script only Stop is there; with it, Stop takes the place of Send beside the text.
+    this.composer.querySelector(".composer-box")?.append(this.stopButton);
+    this.stopForm.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.stop();
+    });
+    document.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && !event.isComposing && event.keyCode !== 229 && this.running) this.stop();
+    });
+    this.scrolling.toEnd();
+    this.#followLive(this.transcript);
+  }
+
+  get running() {
+    return this.dock.dataset.state === "running";
+  }
+
+  /** Adds the messages of a send. @param {string} html */
+  add(html) {
+    const elements = elementsOf(html);
+    for (const article of elements.querySelectorAll("article")) document.getElementById(article.id)?.remove();
+    this.transcript.append(elements);
+    this.scrolling.toEnd();
+    this.#followLive(this.transcript);
+  }
+
+  /** @param {string | undefined} words */
+  announce(words) {
+    this.announcer.textContent = words ?? "";
+  }
+
+  async stop() {
+    this.stopButton.disabled = true;
+    this.#stopLabel(this.stopButton.dataset.stopping);
+    const body = new URLSearchParams(/** @type {any} */ (new FormData(this.stopForm)));
+    try {
+      await fetch(this.stopForm.action, { method: "POST", body, headers: FRAGMENT_HEADERS });
+    } catch {
+      this.#readyToStop(); // The connection is gone; the reader may press again.
+    }
+  }
+
+  /** @param {ParentNode} root */
+  #followLive(root) {
+    const article = /** @type {HTMLElement | null} */ (root.querySelector("article[data-turn]"));
+    if (!article || !article.dataset.turn) return;
+    const turn = article.dataset.turn;
+    const text = /** @type {HTMLElement} */ (article.querySelector("[data-text]"));
+    const phase = /** @type {HTMLElement} */ (article.querySelector("[data-phase]"));
+    // One text node, so that each piece of text is one cheap append and never parsed as HTML.
+    const node = text.firstChild instanceof Text ? text.firstChild : text.appendChild(new Text(""));
+    delete article.dataset.turn;
+    this.#setRunning(turn);
+    new TurnStream(turn, Number(article.dataset.cursor), {
+      append: (more) => {
+        node.appendData(more);
+        phase.textContent = phase.dataset.writing ?? "";
+        this.scrolling.follow();
+      },
+      replace: (all) => {
+        node.data = all;
+        this.scrolling.follow();
+      },
+      status: (status) => {
+        phase.textContent = phaseWords(phase, status);
+      },
+      end: () => this.#settle(article),
+    });
+  }
+
+  /** Asks for the answer as the server has it; if it is still being written there, follows on. */
+  async #settle(/** @type {HTMLElement} */ article) {
+    try {
+      const response = await fetch(/** @type {string} */ (article.dataset.self), { headers: FRAGMENT_HEADERS });
+      if (response.status >= 500) throw new Error(String(response.status));
+      const elements = elementsOf(await response.text());
+      const settled = /** @type {HTMLElement} */ (elements.firstElementChild);
+      addCopyButtons(elements, this.transcript);
+      article.replaceWith(elements);
+      if (settled.dataset.turn) {
+        setTimeout(() => this.#followLive(this.transcript), PAUSE);
+      } else {
+        this.#setIdle(settled);
+      }
+    } catch {
+      setTimeout(() => this.#settle(article), PAUSE); // The server is away for a moment.
+    }
+    this.scrolling.follow();
+  }
+
+  /** @param {string} turn */
+  #setRunning(turn) {
+    this.dock.dataset.state = "running";
+    this.stopForm.action = `/turns/${turn}/stop`;
+    this.#readyToStop();
+    this.#lockSettings(true);
+    this.announce(this.announcer.dataset.started);
+  }
+
+  /** @param {HTMLElement} settled */
+  #setIdle(settled) {
+    this.dock.dataset.state = "idle";
+    this.#lockSettings(false);
+    const complete = settled.dataset.status === "completed";
+    this.announce(complete ? this.announcer.dataset.complete : this.announcer.dataset.ended);
+    document.querySelector(".conversation-list [aria-current] .running-dot")?.remove();
+  }
+
+  #readyToStop() {
+    this.stopButton.disabled = false;
+    this.#stopLabel(this.stopButton.dataset.stopLabel);
+  }
+
+  /** @param {string | undefined} words */
+  #stopLabel(words) {
+    /** @type {HTMLElement} */ (this.stopButton.querySelector("[data-label]")).textContent = words ?? "";
+  }
+
+  /** @param {boolean} locked */
+  #lockSettings(locked) {
+    for (const part of document.querySelectorAll("fieldset[data-while-idle]")) {
+      /** @type {HTMLFieldSetElement} */ (part).disabled = locked;
+    }
+  }
+}
+
+/** @param {HTMLElement} element @param {Record<string, any>} status */
+function phaseWords(element, status) {
+  const words = element.dataset;
+  if (status.phase === "queued") return status.place ? fill(words.queuedPlace ?? "", status) : words.queued ?? "";
+  if (status.phase !== "reading") return words.writing ?? "";
+  return status.total ? fill(words.readingProgress ?? "", status) : words.reading ?? "";
+}

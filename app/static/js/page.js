@@ -1,0 +1,17 @@
+// Starts what the page at hand has: time zone fields everywhere, composer and stream in a conversation.
+
+import { startComposer } from "./composer.js";
+import { addCopyButtons } from "./copying.js";
+import { Conversation } from "./conversation.js";
+
+for (const field of document.querySelectorAll("input[data-time-zone]")) {
+  /** @type {HTMLInputElement} */ (field).value = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
+}
+
+const transcript = /** @type {HTMLElement | null} */ (document.querySelector("[data-transcript]"));
+const composer = /** @type {HTMLFormElement | null} */ (document.querySelector("form[data-composer]"));
+const conversation = transcript ? new Conversation(transcript) : null;
+
+if (transcript) addCopyButtons(transcript, transcript);
+if (composer) startComposer(composer, conversation);
+if (conversation) conversation.start();

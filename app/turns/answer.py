@@ -1,0 +1,84 @@
+"""What has come of one answer so far: text, usage and stopwatch. Knows neither SQL nor HTTP."""
+
+import time
+from collections.abc import Callable
+
+from app.accounting import Reported
+from inference_client import Message
+
+
+class Answer:
+    """`accepted_at` is when the send was accepted, on the same monotonic clock, in seconds."""
+
+    def __init__(
+        self, accepted_at: float, *, early_start: bool, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._monotonic = monotonic
+        self._early_start = early_start
+        self._accepted_at = accepted_at
+        self._requested_at: float | None = None
+        self._started_at: float | None = None
+        self._first_text_at: float | None = None
+        self._ended_at: float | None = None
+        self._parts: list[str] = []
+        self.length = 0
+        self.reported = Reported()
+        self.message_id: str | None = None
+        self.stop_reason: str | None = None
+        self.stop_sequence: str | None = None
+
+    @property
+    def text(self) -> str:
+        return "".join(self._parts)
+
+    @property
+    def has_text(self) -> bool:
+        return self.length > 0
+
+    def requested(self) -> None:
+        """The request is about to be written."""
+        self._requested_at = self._monotonic()
+
+    def started(self) -> None:
+        """`message_start` came."""
+        self._started_at = self._monotonic()
+
+    def add(self, text: str) -> None:
+        if self._first_text_at is None:
+            self._first_text_at = self._monotonic()
+        self._parts.append(text)
+        self.length += len(text)
+
+    def take(self, message: Message) -> None:
+        """Everything but the text, as last given; what was not reported stays None."""
+        usage = message.usage
+        self.reported = Reported(
+            usage.input_tokens,
+            usage.cache_creation_input_tokens,
+            usage.cache_read_input_tokens,
+            usage.output_tokens,
+        )
+        self.message_id = message.id
+        self.stop_reason = message.stop_reason
+        self.stop_sequence = message.stop_sequence
+
+    def ended(self) -> None:
+        self._ended_at = self._monotonic()
+
+    def timings(self) -> dict[str, int | None]:
+        """In milliseconds, under the names of their columns; None for what did not happen.
+
+        Admission and prefill are known only where `message_start` comes before the prefill.
+        """
+        started = self._started_at if self._early_start else None
+        return {
+            "queued_ms": _between(self._accepted_at, self._requested_at),
+            "admission_ms": _between(self._requested_at, started),
+            "prefill_ms": _between(started, self._first_text_at),
+            "time_to_first_token_ms": _between(self._accepted_at, self._first_text_at),
+            "duration_ms": _between(self._accepted_at, self._ended_at),
+        }
+
+
+def _between(begin: float | None, end: float | None) -> int | None:
+    return None if begin is None or end is None else round((end - begin) * 1000)

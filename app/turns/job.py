@@ -1,0 +1,204 @@
+"""One turn in the making: asks the backend, publishes what comes, and stores the end.
+
+It belongs to the server, not to a request: nobody needs to watch. It holds no database session
+while the backend writes.
+"""
+
+import logging
+from dataclasses import dataclass
+from uuid import UUID
+
+import anyio
+from sqlalchemy.exc import SQLAlchemyError
+
+from app import prompt
+from app.clock import Clock
+from app.database import Database
+from app.text import clean_answer_text
+from app.turns import endings, turn_rows
+from app.turns.answer import Answer
+from app.turns.backends import Backends
+from app.turns.bus import Bus
+from app.turns.endings import Ending
+from app.turns.plan import Plan
+from app.turns.publisher import Publisher
+from inference_client import (
+    InferenceError,
+    Message,
+    MessageDelta,
+    MessageStart,
+    NotFound,
+    Ping,
+    StreamEvent,
+    TextDelta,
+)
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """What all jobs of a process share; `store_pauses` are seconds between tries to store an end."""
+
+    database: Database
+    backends: Backends
+    bus: Bus
+    clock: Clock
+    secret: bytes
+    coalesce: float
+    store_pauses: tuple[float, ...] = (0.2, 1.0, 3.0)
+
+
+class Job:
+    def __init__(self, plan: Plan, shop: Workshop) -> None:
+        self.plan = plan
+        self.saved_length = 0
+        self.ended = anyio.Event()
+        self._shop = shop
+        self._backend = shop.backends.choose()
+        self.answer = Answer(plan.accepted_at, early_start=self._backend.settings.early_message_start)
+        self._scope = anyio.CancelScope()
+        self._cut: Ending | None = None
+        self._generated = False
+        shop.bus.open(plan.turn_id)
+        self._events = Publisher(shop.bus, plan.turn_id, shop.coalesce)
+
+    @property
+    def turn_id(self) -> UUID:
+        return self.plan.turn_id
+
+    def cut(self, ending: Ending) -> None:
+        """Ends the answer now, whatever the backend is doing; the first cut counts, the text stays."""
+        if self._cut is None and not self._generated:
+            self._cut = ending
+            self._scope.cancel()
+
+    async def run(self) -> None:
+        try:
+            ending = await self._generate()
+            self._generated = True
+            self.answer.ended()
+            self._events.flush()
+            if await self._store(ending):
+                self._publish_end(ending)
+            else:
+                # Whoever follows reads from SQL how the turn really ended, or will end.
+                self._shop.bus.drop(self.turn_id)
+        finally:
+            self.ended.set()
+
+    async def _generate(self) -> Ending:
+        self._events.event("start", {"turn_id": str(self.turn_id)})
+        self._events.event("status", {"phase": "queued"})
+        try:
+            with self._scope:
+                return await self._ask()
+        except InferenceError as error:
+            if isinstance(error, NotFound):
+                self._backend.forget_model()
+            logger.warning("turn %s: %s", self.turn_id, type(error).__name__)
+            return self._cut or endings.ending_of(error, has_text=self.answer.has_text)
+        except Exception:
+            logger.exception("turn %s failed in the app", self.turn_id)
+            return self._cut or endings.INTERNAL
+        assert self._cut is not None, "only cut() cancels the scope"
+        return self._cut
+
+    async def _ask(self) -> Ending:
+        model = self.plan.model or await self._backend.model()
+        if model is None:
+            return endings.NO_MODEL
+        body = self._body(model)
+        if not await self._begin(model, body):
+            return endings.ROWS_GONE
+        self.answer.requested()
+        if not self._backend.settings.early_message_start:
+            self._events.event("status", {"phase": "reading"})
+        async with self._backend.client.stream(body) as stream:
+            async for event in stream:
+                self._take(event, stream.snapshot)
+        return endings.COMPLETED if self.answer.stop_reason else endings.NO_STOP_REASON
+
+    def _body(self, model: str) -> prompt.Body:
+        isolated = self._backend.settings.isolation == "metadata"
+        return prompt.build(
+            model=model,
+            max_tokens=self.plan.max_tokens,
+            system_prompt=self.plan.system_prompt,
+            path=self.plan.path,
+            user_scope=prompt.user_scope(self._shop.secret, self.plan.owner_id) if isolated else None,
+        )
+
+    async def _begin(self, model: str, body: prompt.Body) -> bool:
+        async with self._shop.database.write() as session:
+            return await turn_rows.mark_running(
+                session,
+                self.turn_id,
+                model=model,
+                backend=self._backend.settings.name,
+                request_sha256=prompt.request_sha256(self.plan.salt, body),
+            )
+
+    def _take(self, event: StreamEvent, snapshot: Message) -> None:
+        match event:
+            case TextDelta():
+                if not self.answer.has_text:
+                    self._events.event("status", {"phase": "writing"})
+                text = clean_answer_text(event.text)
+                self.answer.add(text)
+                self._events.text(text)
+            case MessageStart():
+                self.answer.started()
+                self.answer.take(snapshot)
+                if self._backend.settings.early_message_start:
+                    self._events.event("status", {"phase": "reading"})
+            case MessageDelta():
+                self.answer.take(snapshot)
+            case Ping():
+                self._take_ping(event)
+
+    def _take_ping(self, ping: Ping) -> None:
+        if ping.queue_position is not None:
+            self._events.event("status", {"phase": "queued", "place": ping.queue_position})
+        elif ping.prefill is not None and not self.answer.has_text:
+            progress = ping.prefill
+            numbers = {"total": progress.total, "cached": progress.cached, "processed": progress.processed}
+            self._events.event("status", {"phase": "reading", **numbers})
+
+    async def _store(self, ending: Ending) -> bool:
+        """False if the turn was ended elsewhere, or if the database stays away.
+
+        In that case the row stays live, and the checkpointer ends it when it can.
+        """
+        for pause in (*self._shop.store_pauses, None):
+            try:
+                async with self._shop.database.write() as session:
+                    now = self._shop.clock()
+                    return await turn_rows.end_turn(session, self.plan, self.answer, ending, now)
+            except SQLAlchemyError:
+                logger.exception("the end of turn %s could not be stored", self.turn_id)
+            if pause is not None:
+                await anyio.sleep(pause)
+        return False
+
+    def _publish_end(self, ending: Ending) -> None:
+        """Only after the end is stored, so that a page that reloads on it sees the end."""
+        reported = self.answer.reported
+        self._events.event(
+            "usage",
+            {
+                "input_tokens": reported.input_tokens,
+                "cache_creation_input_tokens": reported.cache_creation_input_tokens,
+                "cache_read_input_tokens": reported.cache_read_input_tokens,
+                "output_tokens": reported.output_tokens,
+            },
+        )
+        self._events.event(
+            "end",
+            {
+                "status": ending.status,
+                "stop_reason": self.answer.stop_reason,
+                "error_type": ending.error_type,
+                "error_message": ending.error_message,
+            },
+        )

@@ -1,0 +1,23 @@
+"""All that a job needs to know of its turn, read once, so that it holds no database session."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from app.prompt import PathMessage
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`path` ends with the question; `accepted_at` is on the monotonic clock, in seconds."""
+
+    turn_id: UUID
+    conversation_id: UUID
+    assistant_message_id: UUID
+    owner_id: UUID
+    system_prompt: str
+    path: tuple[PathMessage, ...]
+    model: str | None
+    max_tokens: int
+    salt: bytes
+    expected_read_tokens: int | None
+    accepted_at: float

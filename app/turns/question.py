@@ -1,0 +1,43 @@
+"""A send request after all checks that need no database."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from uuid import UUID
+
+from app.database.types import new_id
+from app.errors import InvalidInput
+from app.text import clean_user_text, is_blank
+from app.turns.requests import SendRequest
+
+LONGEST_KEY = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """`turn_id` is the turn that it will make; both texts are cleaned, once and for good."""
+
+    turn_id: UUID
+    submission_key: str
+    body_sha256: str
+    text: str
+    conversation_id: UUID | None
+    system_prompt: str
+    time_zone: str | None
+
+
+def check_request(request: SendRequest, max_characters: int) -> Question:
+    """InvalidInput for an empty or too long text, system prompt or key."""
+    text = clean_user_text(request.text)
+    system_prompt = clean_user_text(request.system_prompt or "")
+    if is_blank(text):
+        raise InvalidInput("text", "A message cannot be empty.")
+    for field, value in (("text", text), ("system_prompt", system_prompt)):
+        if len(value) > max_characters:
+            raise InvalidInput(field, f"{len(value):,} characters; at most {max_characters:,} are possible.")
+    key = request.submission_key
+    if not 0 < len(key) <= LONGEST_KEY or not key.isascii() or not key.isprintable():
+        raise InvalidInput("submission_key", "The form has no usable key; load the page again.")
+    said = [str(request.conversation_id), system_prompt, text]
+    digest = hashlib.sha256(json.dumps(said).encode()).hexdigest()
+    return Question(new_id(), key, digest, text, request.conversation_id, system_prompt, request.time_zone)

@@ -1,0 +1,86 @@
+"""The SQL of a running turn: begin, checkpoint, end. A turn ends once, by compare-and-set."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import CursorResult, Update, func, select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from app import accounting
+from app.models import TURN_IS_LIVE, Conversation, Message, Turn
+from app.turns.answer import Answer
+from app.turns.endings import Ending
+from app.turns.plan import Plan
+
+
+async def mark_running(session: AsyncSession, turn_id: UUID, *, model: str, backend: str, request_sha256: str) -> bool:
+    """False if the turn has ended already."""
+    return await _changed(
+        session,
+        update(Turn)
+        .where(Turn.id == turn_id, Turn.status == "queued")
+        .values(status="running", model=model, backend=backend, request_sha256=request_sha256),
+    )
+
+
+async def save_text(session: AsyncSession, message_id: UUID, text: str) -> None:
+    """Text only grows, so a late checkpoint never overwrites a later text."""
+    query = update(Message).where(Message.id == message_id, func.length(Message.text) < len(text))
+    await session.execute(query.values(text=text))
+
+
+async def end_turn(session: AsyncSession, plan: Plan, answer: Answer, ending: Ending, now: datetime) -> bool:
+    """Stores the whole result; False, and no change, if the turn was ended or deleted before."""
+    await session.execute(
+        select(Conversation.id).where(Conversation.id == plan.conversation_id).with_for_update(key_share=True)
+    )
+    ended = await close_turn(session, plan.turn_id, ending, now, _figures(plan, answer))
+    if ended:
+        await save_text(session, plan.assistant_message_id, answer.text)
+        touched = update(Conversation).where(Conversation.id == plan.conversation_id)
+        await session.execute(touched.values(updated_at=now))
+    return ended
+
+
+async def close_turn(
+    session: AsyncSession,
+    turn_id: UUID,
+    ending: Ending,
+    now: datetime,
+    figures: Mapping[str, Any] | None = None,
+) -> bool:
+    return await _changed(
+        session,
+        update(Turn)
+        .where(Turn.id == turn_id, TURN_IS_LIVE)
+        .values(
+            status=ending.status,
+            error_type=ending.error_type,
+            error_message=ending.error_message,
+            finished_at=now,
+            **(figures or {}),
+        ),
+    )
+
+
+def _figures(plan: Plan, answer: Answer) -> dict[str, Any]:
+    reported = answer.reported
+    return {
+        "input_tokens": reported.input_tokens,
+        "cache_creation_input_tokens": reported.cache_creation_input_tokens,
+        "cache_read_input_tokens": reported.cache_read_input_tokens,
+        "output_tokens": reported.output_tokens,
+        "shortfall_tokens": accounting.shortfall(plan.expected_read_tokens, reported),
+        "backend_message_id": answer.message_id,
+        "stop_reason": answer.stop_reason,
+        "stop_sequence": answer.stop_sequence,
+        **answer.timings(),
+    }
+
+
+async def _changed(session: AsyncSession, statement: Update) -> bool:
+    result = await session.execute(statement.execution_options(synchronize_session=False))
+    assert isinstance(result, CursorResult)
+    return result.rowcount == 1

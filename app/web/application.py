@@ -1,0 +1,94 @@
+"""The app: every route and every piece of middleware, top to bottom, and the house that opens with it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from app.clock import Clock, utc_now
+from app.house import open_house
+from app.markdown import Markdown
+from app.settings import Settings
+from app.web import conversation_pages, operator_pages, sending, setup_page, signing_in, turn_routes
+from app.web.assets import STATIC_FOLDER, STATIC_PREFIX, contents_version
+from app.web.crash_page import CrashPageMiddleware
+from app.web.error_pages import EXCEPTION_HANDLERS
+from app.web.form_guard import FormGuardMiddleware
+from app.web.forms import MAX_BODY_BYTES
+from app.web.health import health
+from app.web.languages import load_languages
+from app.web.pages import Pages
+from app.web.request_id import RequestIdMiddleware
+from app.web.security_headers import SecurityHeadersMiddleware
+from app.web.session_cookie import CookieJar, SessionMiddleware
+from app.web.transcript import Transcript
+
+PAGE_ROUTES = [
+    Route("/", conversation_pages.new_conversation),
+    Route("/setup", setup_page.setup_page, methods=["GET"]),
+    Route("/setup", setup_page.create_first_account, methods=["POST"]),
+    Route("/sign-in", signing_in.sign_in_page, methods=["GET"]),
+    Route("/sign-in", signing_in.sign_in, methods=["POST"]),
+    Route("/sign-out", signing_in.sign_out, methods=["POST"]),
+    Route("/conversations", sending.start_conversation, methods=["POST"]),
+    Route("/conversations/{conversation_id:uuid}", conversation_pages.conversation),
+    Route("/conversations/{conversation_id:uuid}/messages", sending.send_message, methods=["POST"]),
+    Route("/conversations/{conversation_id:uuid}/messages/{message_id:uuid}", sending.message),
+    Route("/conversations/{conversation_id:uuid}/title", conversation_pages.rename, methods=["POST"]),
+    Route(
+        "/conversations/{conversation_id:uuid}/system-prompt",
+        conversation_pages.change_system_prompt,
+        methods=["POST"],
+    ),
+    Route("/conversations/{conversation_id:uuid}/delete", conversation_pages.confirm_delete, methods=["GET"]),
+    Route("/conversations/{conversation_id:uuid}/delete", conversation_pages.delete, methods=["POST"]),
+    Route("/turns/{turn_id:uuid}/events", turn_routes.turn_events),
+    Route("/turns/{turn_id:uuid}/stop", turn_routes.stop_turn, methods=["POST"]),
+    Route("/operator/conversations", operator_pages.operator_conversations),
+    Route("/operator/conversations/{conversation_id:uuid}", operator_pages.operator_conversation),
+]
+
+
+def create_app(settings: Settings, *, clock: Clock = utc_now) -> Starlette:
+    """The ASGI app. Its lifespan opens the house, and closing it ends or hands over what is still running."""
+    languages = load_languages()
+    cookies = CookieJar(settings)
+    static_version = contents_version()
+    page_middleware = [
+        Middleware(SessionMiddleware, cookies=cookies, languages=languages),
+        Middleware(FormGuardMiddleware),
+    ]
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with open_house(settings, clock=clock) as house:
+            app.state.house = house
+            yield
+
+    app = Starlette(
+        routes=[
+            Route("/health", health),
+            Mount(f"{STATIC_PREFIX}{static_version}", StaticFiles(directory=STATIC_FOLDER)),
+            Mount("", routes=PAGE_ROUTES, middleware=page_middleware),
+        ],
+        middleware=[
+            Middleware(RequestIdMiddleware),
+            Middleware(SecurityHeadersMiddleware, secure=settings.secure_cookies),
+            Middleware(CrashPageMiddleware),
+            Middleware(TrustedHostMiddleware, allowed_hosts=settings.trusted_hosts or ["*"], www_redirect=False),
+            Middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BODY_BYTES),
+            Middleware(GZipMiddleware, minimum_size=1000),
+        ],
+        exception_handlers=EXCEPTION_HANDLERS,
+        lifespan=lifespan,
+    )
+    app.state.pages = Pages(languages, static_version)
+    app.state.cookies = cookies
+    app.state.transcript = Transcript(Markdown())
+    return app

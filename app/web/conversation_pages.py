@@ -1,0 +1,128 @@
+"""A conversation to read and to write in, a new one, and what can be done with it as a whole."""
+
+import uuid
+from typing import Any
+from uuid import UUID
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from app.conversations.views import ConversationView
+from app.errors import Conflict, InvalidInput
+from app.web.error_pages import status_of
+from app.web.forms import field
+from app.web.pages import pages_of
+from app.web.problem_words import error_words
+from app.web.transcript import transcript_of
+from app.web.visit import account_of, house_of, visit_of
+
+
+async def new_conversation(request: Request) -> Response:
+    account_of(request)
+    return await new_conversation_page(request)
+
+
+async def new_conversation_page(
+    request: Request, *, status: int = 200, headers: dict[str, str] | None = None, **values: Any
+) -> Response:
+    """The empty page; after a failed send with the text and what went wrong."""
+    return pages_of(request).response(
+        request,
+        "new_conversation.html",
+        status=status,
+        headers=headers,
+        **{**await _around(request), "text": "", "system_prompt": "", "problem": None, **values},
+    )
+
+
+async def conversation(request: Request) -> Response:
+    return await conversation_page(request, await view_of(request))
+
+
+async def conversation_page(
+    request: Request,
+    view: ConversationView,
+    *,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+    **values: Any,
+) -> Response:
+    """The page of the conversation; after a failed change with what was typed and what went wrong."""
+    shown = await transcript_of(request).show(view, visit_of(request).language)
+    return pages_of(request).response(
+        request,
+        "conversation.html",
+        status=status,
+        headers=headers,
+        **{
+            **await _around(request),
+            "conversation": view,
+            "messages": shown,
+            "system_prompt": view.system_prompt,
+            "text": "",
+            "problem": None,
+            "settings_problem": None,
+            **values,
+        },
+    )
+
+
+async def change_system_prompt(request: Request) -> Response:
+    owner, conversation_id = account_of(request).id, conversation_id_of(request)
+    text = field(request, "system_prompt")
+    try:
+        await house_of(request).conversations.set_system_prompt(owner, conversation_id, text)
+    except (InvalidInput, Conflict) as error:
+        return await _settings_refused(request, error, system_prompt=text)
+    return RedirectResponse(f"/conversations/{conversation_id}", 303)
+
+
+async def rename(request: Request) -> Response:
+    owner, conversation_id = account_of(request).id, conversation_id_of(request)
+    try:
+        await house_of(request).conversations.rename(owner, conversation_id, field(request, "title"))
+    except InvalidInput as error:
+        return await _settings_refused(request, error)
+    return RedirectResponse(f"/conversations/{conversation_id}", 303)
+
+
+async def confirm_delete(request: Request) -> Response:
+    view = await view_of(request)
+    around = await _around(request)
+    return pages_of(request).response(request, "delete_conversation.html", conversation=view, **around)
+
+
+async def delete(request: Request) -> Response:
+    await house_of(request).conversations.delete(account_of(request).id, conversation_id_of(request))
+    return RedirectResponse("/", 303)
+
+
+async def view_of(request: Request) -> ConversationView:
+    """The conversation that the path names; NotFound for everybody but its owner."""
+    owner = account_of(request).id
+    return await house_of(request).conversations.view(owner, conversation_id_of(request))
+
+
+def conversation_id_of(request: Request) -> UUID:
+    conversation_id: UUID = request.path_params["conversation_id"]
+    return conversation_id
+
+
+def new_submission_key() -> str:
+    return uuid.uuid4().hex
+
+
+async def _settings_refused(request: Request, error: InvalidInput | Conflict, **typed: Any) -> Response:
+    words = error_words(error, visit_of(request).language)
+    view = await view_of(request)
+    return await conversation_page(request, view, status=status_of(error), settings_problem=words, **typed)
+
+
+async def _around(request: Request) -> dict[str, Any]:
+    """What stands around every page of somebody who has signed in."""
+    house = house_of(request)
+    return {
+        "conversations": await house.conversations.list(account_of(request).id),
+        "submission_key": new_submission_key(),
+        "max_characters": house.settings.max_message_characters,
+    }

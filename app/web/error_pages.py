@@ -1,0 +1,76 @@
+"""Errors to responses: a page for people, JSON for event streams, a paragraph for our own script.
+
+Each names the request's id, which the log holds too. Foreign and missing things look the same.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+
+from app.errors import Conflict, InvalidInput, NotAllowed, NotFound, RecountError, TooMany
+from app.web.pages import pages_of
+from app.web.visit import SignInNeeded, house_of, wants_fragment
+
+_STATUS_OF: Mapping[type[RecountError], int] = {
+    InvalidInput: 400,
+    NotAllowed: 403,
+    NotFound: 404,
+    Conflict: 409,
+    TooMany: 429,
+}
+
+
+def status_of(error: RecountError) -> int:
+    return next((status for kind, status in _STATUS_OF.items() if isinstance(error, kind)), 500)
+
+
+def headers_of(error: RecountError) -> dict[str, str]:
+    return {"retry-after": str(error.retry_after)} if isinstance(error, TooMany) else {}
+
+
+def error_response(request: Request, status: int, headers: Mapping[str, str] | None = None) -> Response:
+    """Works as well where the request failed before anything was known about its sender."""
+    request_id = request.state.request_id
+    if _wants_json(request):
+        error = {"status": status, "request_id": request_id}
+        return JSONResponse({"error": error}, status, headers)
+    if not hasattr(request.state, "visit"):
+        return PlainTextResponse(f"Error {status}. Request {request_id}.", status, headers)
+    template = "fragments/error.html" if wants_fragment(request) else "error.html"
+    return pages_of(request).response(
+        request, template, status=status, headers=headers, code=status, request_id=request_id
+    )
+
+
+async def on_http_exception(request: Request, error: HTTPException) -> Response:
+    return error_response(request, error.status_code, error.headers)
+
+
+async def on_recount_error(request: Request, error: RecountError) -> Response:
+    return error_response(request, status_of(error), headers_of(error))
+
+
+async def on_sign_in_needed(request: Request, error: SignInNeeded) -> Response:
+    """To the sign-in page and back again; to the first account's page while there is no account."""
+    if wants_fragment(request) or _wants_json(request):
+        return error_response(request, 401)
+    if await house_of(request).setup.needed():
+        return RedirectResponse("/setup", 303)
+    wanted = request.url.path if request.method in ("GET", "HEAD") else "/"
+    return RedirectResponse("/sign-in" if wanted == "/" else f"/sign-in?next={quote(wanted)}", 303)
+
+
+def _wants_json(request: Request) -> bool:
+    accepted = request.headers.get("accept", "")
+    return "text/event-stream" in accepted or "application/json" in accepted
+
+
+EXCEPTION_HANDLERS: Mapping[Any, Any] = {
+    HTTPException: on_http_exception,
+    RecountError: on_recount_error,
+    SignInNeeded: on_sign_in_needed,
+}

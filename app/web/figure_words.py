@@ -1,0 +1,100 @@
+"""One figure of a turn in words. A number, "not reported", "pending" and "not sent" are four things."""
+
+from typing import Literal
+
+from app.conversations.figures import TurnFigures
+from app.web.languages import Language
+
+Absence = Literal["pending", "not_sent", "not_reported"]
+
+
+def absence(figures: TurnFigures) -> Absence:
+    """Why a figure of this turn that the model server reports is not there."""
+    if figures.live:
+        return "pending"
+    # The wait in the queue ends when the request is written, and only then is it measured.
+    return "not_sent" if figures.queued_ms is None else "not_reported"
+
+
+def absence_words(figures: TurnFigures, language: Language) -> str:
+    return {
+        "pending": language.gettext("pending"),
+        "not_sent": language.gettext("not sent"),
+        "not_reported": language.gettext("not reported"),
+    }[absence(figures)]
+
+
+def tokens_words(tokens: int | None, figures: TurnFigures, language: Language) -> str:
+    return absence_words(figures, language) if tokens is None else language.number(tokens)
+
+
+def expected_words(figures: TurnFigures, has_base: bool, language: Language) -> str:
+    """What the cache law promises; "≥" before a minimum, "none" where there is no turn to reuse."""
+    if figures.expected_read_tokens is not None:
+        sign = "≥ " if figures.expected_is_minimum else ""
+        return sign + language.number(figures.expected_read_tokens)
+    return language.gettext("unknown") if has_base else language.gettext("none")
+
+
+def shortfall_words(figures: TurnFigures, has_base: bool, language: Language) -> str:
+    if figures.shortfall_tokens is not None:
+        return language.number(figures.shortfall_tokens)
+    if figures.expected_read_tokens is not None:
+        return absence_words(figures, language)
+    return language.gettext("unknown") if has_base else language.gettext("none")
+
+
+def time_words(milliseconds: int | None, figures: TurnFigures, language: Language) -> str:
+    """For times that we measure ourselves: what has ended without it never had it."""
+    if milliseconds is not None:
+        return language.seconds(milliseconds)
+    return language.gettext("none") if absence(figures) == "not_reported" else absence_words(figures, language)
+
+
+def split_words(figures: TurnFigures, language: Language) -> str:
+    """The wait for the first token in its three parts; "–" for one that the backend does not tell apart."""
+    parts = (figures.queued_ms, figures.admission_ms, figures.prefill_ms)
+    return " | ".join("–" if part is None else language.seconds(part) for part in parts)
+
+
+def speed_words(figures: TurnFigures, language: Language) -> str | None:
+    speed = figures.tokens_per_second
+    if speed is None:
+        return None
+    return language.gettext("%(n)s tok/s", n=language.number(speed, 0 if speed >= 10 else 1))
+
+
+def kind_words(figures: TurnFigures, language: Language) -> str:
+    return {
+        "question": language.gettext("question"),
+        "edit": language.gettext("edit"),
+        "regenerate": language.gettext("regenerate"),
+        "continue": language.gettext("continue"),
+        "retry": language.gettext("retry"),
+    }[figures.kind]
+
+
+def status_words(figures: TurnFigures, language: Language) -> str:
+    return {
+        "queued": language.gettext("queued"),
+        "running": language.gettext("running"),
+        "completed": language.gettext("completed"),
+        "stopped": language.gettext("stopped"),
+        "interrupted": language.gettext("interrupted"),
+        "failed": language.gettext("failed"),
+    }[figures.status]
+
+
+def ending_words(figures: TurnFigures, language: Language) -> str:
+    """How the answer ended, for people who chat."""
+    if figures.status == "stopped":
+        return language.gettext("stopped by you")
+    if figures.status != "completed":
+        return status_words(figures, language)
+    known = {
+        "end_turn": language.gettext("finished"),
+        "max_tokens": language.gettext("stopped at the limit"),
+        "stop_sequence": language.gettext("stopped at a stop text"),
+    }
+    reason = figures.stop_reason or ""
+    return known.get(reason) or language.gettext("ended: %(reason)s", reason=reason)

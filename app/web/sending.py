@@ -1,0 +1,100 @@
+"""Sending a message. Our script gets the new messages as a piece of HTML, other browsers a redirect.
+
+Whatever goes wrong, the text that was typed comes back with the answer.
+"""
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from app.errors import Conflict, InvalidInput, NotFound, RecountError, TooMany
+from app.turns.requests import SendRequest, SentTurn
+from app.web.conversation_pages import (
+    conversation_id_of,
+    conversation_page,
+    new_conversation_page,
+    new_submission_key,
+    view_of,
+)
+from app.web.error_pages import headers_of, status_of
+from app.web.forms import field, optional_field
+from app.web.pages import pages_of
+from app.web.problem_words import error_words
+from app.web.transcript import transcript_of
+from app.web.visit import account_of, house_of, visit_of, wants_fragment
+
+SUBMISSION_KEY_HEADER = "submission-key"
+
+
+async def start_conversation(request: Request) -> Response:
+    """The first message: it makes the conversation."""
+    wanted = SendRequest(
+        submission_key=field(request, "submission_key"),
+        text=field(request, "text"),
+        system_prompt=optional_field(request, "system_prompt"),
+        time_zone=optional_field(request, "time_zone"),
+    )
+    try:
+        sent = await house_of(request).turns.send(account_of(request).id, wanted)
+    except (InvalidInput, Conflict, TooMany) as error:
+        return await _refused(request, error, wanted)
+    path = f"/conversations/{sent.conversation_id}"
+    if wants_fragment(request):
+        return Response(status_code=201, headers={"location": path})
+    return RedirectResponse(path, 303)
+
+
+async def send_message(request: Request) -> Response:
+    """A further message in a conversation that is there."""
+    wanted = SendRequest(
+        submission_key=field(request, "submission_key"),
+        text=field(request, "text"),
+        conversation_id=conversation_id_of(request),
+        time_zone=optional_field(request, "time_zone"),
+    )
+    try:
+        sent = await house_of(request).turns.send(account_of(request).id, wanted)
+    except (InvalidInput, Conflict, TooMany) as error:
+        return await _refused(request, error, wanted)
+    if wants_fragment(request):
+        return await _sent_messages(request, sent)
+    return RedirectResponse(f"/conversations/{sent.conversation_id}", 303)
+
+
+async def message(request: Request) -> Response:
+    """One message as it stands now: what the page puts in the place of a finished stream."""
+    view = await view_of(request)
+    shown = await transcript_of(request).show(view, visit_of(request).language)
+    wanted = [each for each in shown if each.message.id == request.path_params["message_id"]]
+    if not wanted:
+        raise NotFound
+    return pages_of(request).response(request, "fragments/messages.html", messages=wanted, conversation=view)
+
+
+async def _sent_messages(request: Request, sent: SentTurn) -> Response:
+    view = await view_of(request)
+    shown = await transcript_of(request).show(view, visit_of(request).language)
+    new = [each for each in shown if each.message.id in (sent.user_message_id, sent.assistant_message_id)]
+    return pages_of(request).response(
+        request,
+        "fragments/messages.html",
+        status=201,
+        headers={SUBMISSION_KEY_HEADER: new_submission_key()},
+        messages=new,
+        conversation=view,
+    )
+
+
+async def _refused(request: Request, error: RecountError, wanted: SendRequest) -> Response:
+    words = error_words(error, visit_of(request).language)
+    status, headers = status_of(error), headers_of(error)
+    if wants_fragment(request):
+        headers[SUBMISSION_KEY_HEADER] = new_submission_key()
+        return pages_of(request).response(
+            request, "fragments/problem.html", status=status, headers=headers, problem=words
+        )
+    if wanted.conversation_id is None:
+        typed = {"text": wanted.text, "system_prompt": wanted.system_prompt or ""}
+        return await new_conversation_page(request, status=status, headers=headers, problem=words, **typed)
+    return await conversation_page(
+        request, await view_of(request), status=status, headers=headers, problem=words, text=wanted.text
+    )

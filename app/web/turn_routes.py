@@ -1,0 +1,91 @@
+"""Following a turn as a stream of server-sent events, and stopping it. Leaving the stream stops nothing."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from app.turns.events import TurnEvent
+from app.web.forms import field
+from app.web.visit import account_of, house_of, wants_fragment
+
+PING_SECONDS = 15
+SEND_TIMEOUT_SECONDS = 30  # A peer that takes nothing for this long has gone.
+RECONNECT_MILLISECONDS = 1000
+# An event log that has nothing more ends at once; longer than this a live turn may well be silent.
+FIRST_EVENT_SECONDS = 0.1
+
+
+async def turn_events(request: Request) -> Response:
+    """The events behind the reader's cursor: one line of JSON each, numbered. 204 once there are no more."""
+    owner = account_of(request).id
+    events = await house_of(request).turns.events(owner, _turn_id(request), _cursor(request))
+    if request.method == "HEAD":
+        return _stream(_server_sent(None, events))
+    first = asyncio.ensure_future(_next(events))
+    await asyncio.wait({first}, timeout=FIRST_EVENT_SECONDS)
+    if first.done() and first.result() is None:
+        return Response(status_code=204)
+    return _stream(_server_sent(first, events))
+
+
+async def stop_turn(request: Request) -> Response:
+    await house_of(request).turns.stop(account_of(request).id, _turn_id(request))
+    if wants_fragment(request):
+        return Response(status_code=204)
+    return RedirectResponse(_back_to_conversation(request), 303)
+
+
+def _back_to_conversation(request: Request) -> str:
+    try:
+        return f"/conversations/{UUID(field(request, 'conversation_id'))}"
+    except ValueError:
+        return "/"
+
+
+def _turn_id(request: Request) -> UUID:
+    turn_id: UUID = request.path_params["turn_id"]
+    return turn_id
+
+
+def _cursor(request: Request) -> int:
+    """Number of the last event that the reader has. A reconnecting browser's header is newer than its URL."""
+    for given in (request.headers.get("last-event-id"), request.query_params.get("after")):
+        if given and given.isascii() and given.isdigit() and len(given) < 18:
+            return int(given)
+    return 0
+
+
+def _stream(events: AsyncIterator[ServerSentEvent]) -> EventSourceResponse:
+    return EventSourceResponse(
+        events,
+        headers={"cache-control": "no-store, no-transform"},
+        ping=PING_SECONDS,
+        send_timeout=SEND_TIMEOUT_SECONDS,
+    )
+
+
+async def _server_sent(
+    first: asyncio.Future[TurnEvent | None] | None, rest: AsyncIterator[TurnEvent]
+) -> AsyncIterator[ServerSentEvent]:
+    try:
+        event = await first if first is not None else None
+        while event is not None:
+            yield ServerSentEvent(
+                data=json.dumps(dict(event.data)),
+                event=event.kind,
+                id=str(event.seq),
+                retry=RECONNECT_MILLISECONDS,
+            )
+            event = await _next(rest)
+    finally:
+        if first is not None:
+            first.cancel()
+
+
+async def _next(events: AsyncIterator[TurnEvent]) -> TurnEvent | None:
+    return await anext(events, None)

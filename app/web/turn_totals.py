@@ -1,0 +1,55 @@
+"""The sums under a conversation's turn table, each with the number of turns that it covers; pure."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from app.conversations.figures import TurnFigures
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """`tokens` is None where no turn has the figure; `covered` turns out of all are in the sum."""
+
+    tokens: int | None
+    covered: int
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTotals:
+    """`hit_rate` parts are summed over the turns that have both, so it is a share of tokens, not of turns."""
+
+    turns: int
+    prompt: Total
+    cached: Total
+    computed: Total
+    written: Total
+    expected: Total
+    shortfall: Total
+    rate_cached: int
+    rate_prompt: int
+    rate_covered: int
+
+
+def totals_of(turns: Sequence[TurnFigures]) -> TurnTotals:
+    both = [
+        (turn.cached_tokens, turn.prompt_tokens)
+        for turn in turns
+        if turn.cached_tokens is not None and turn.prompt_tokens is not None
+    ]
+    return TurnTotals(
+        turns=len(turns),
+        prompt=_total(turns, lambda turn: turn.prompt_tokens),
+        cached=_total(turns, lambda turn: turn.cached_tokens),
+        computed=_total(turns, lambda turn: turn.computed_tokens),
+        written=_total(turns, lambda turn: turn.output_tokens),
+        expected=_total(turns, lambda turn: turn.expected_read_tokens),
+        shortfall=_total(turns, lambda turn: turn.shortfall_tokens),
+        rate_cached=sum(cached for cached, _ in both),
+        rate_prompt=sum(prompt for _, prompt in both),
+        rate_covered=len(both),
+    )
+
+
+def _total(turns: Sequence[TurnFigures], figure: Callable[[TurnFigures], int | None]) -> Total:
+    known = [value for value in map(figure, turns) if value is not None]
+    return Total(sum(known) if known else None, len(known))

@@ -1,0 +1,42 @@
+import pytest
+from pydantic import ValidationError
+
+from app.settings import Backend, Settings
+
+
+def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RECOUNT_PORT", "9000")
+    monkeypatch.setenv("RECOUNT_BACKENDS", '[{"name": "vllm", "base_url": "http://gpu:8000"}]')
+    monkeypatch.setenv("RECOUNT_TRUSTED_HOSTS", '["chat.example.org"]')
+    settings = Settings(_env_file=None)
+    assert settings.port == 9000
+    assert settings.resolved_backends() == (Backend(name="vllm", base_url="http://gpu:8000"),)
+    assert settings.trusted_hosts == ("chat.example.org",)
+
+
+def test_settings_default_to_sqlite_and_the_bundled_server() -> None:
+    settings = Settings(_env_file=None, inference_key="secret")
+    assert settings.resolved_database_url() == "sqlite:///data/recount.db"
+    (bundled,) = settings.resolved_backends()
+    assert bundled.base_url == "http://127.0.0.1:8100"
+    assert bundled.early_message_start
+    assert bundled.api_key is not None
+    assert "secret" not in repr(settings)
+
+
+def test_settings_bracket_an_ipv6_address() -> None:
+    settings = Settings(_env_file=None, inference_host="::1")
+    assert settings.resolved_backends()[0].base_url == "http://[::1]:8100"
+
+
+def test_settings_are_frozen_and_checked() -> None:
+    settings = Settings(_env_file=None)
+    with pytest.raises(ValidationError):
+        settings.port = 1  # type: ignore[misc]
+    with pytest.raises(ValidationError, match="port"):
+        Settings(_env_file=None, port=70_000)
+
+
+def test_every_setting_is_described() -> None:
+    fields = {**Settings.model_fields, **Backend.model_fields}
+    assert [name for name, field in fields.items() if not field.description] == []

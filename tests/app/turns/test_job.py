@@ -1,0 +1,122 @@
+"""Jobs whose surroundings fail in ways that no backend and no database plays for us."""
+
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from uuid import UUID
+
+import pytest
+from sqlalchemy import select
+from sqlalchemy.exc import OperationalError
+
+from app.database import Database
+from app.database.types import new_id
+from app.models import Turn
+from app.prompt import PathMessage
+from app.settings import Backend
+from app.turns.backends import Backends
+from app.turns.bus import MemoryBus
+from app.turns.endings import STOPPED
+from app.turns.job import Job, Workshop
+from app.turns.jobs import Jobs
+from app.turns.plan import Plan
+from inference_client import InferenceClient, MessageStream
+from tests.app.houses import START, MovingClock, add_user
+from tests.app.turns.test_workers import add_live_turn, add_worker
+
+pytestmark = pytest.mark.anyio
+
+
+class BrokenClient(InferenceClient):
+    def stream(self, body: object) -> AbstractAsyncContextManager[MessageStream]:
+        raise ZeroDivisionError
+
+
+class OneBackend(Backends):
+    def __init__(self, client: InferenceClient) -> None:
+        super().__init__([Backend(name="fake", base_url="http://127.0.0.1:9", model="m")])
+        self.choose().client = client
+
+
+def lost_clock() -> datetime:
+    raise OperationalError("the database is away", None, Exception())
+
+
+@pytest.fixture
+async def plan(database: Database) -> Plan:
+    owner = await add_user(database)
+    conversation_id = await add_live_turn(database, owner, await add_worker(database, START), "")
+    async with database.write() as session:
+        turn = (await session.scalars(select(Turn))).one()
+        turn.status = "queued"
+    assert turn.assistant_message_id is not None
+    return Plan(
+        turn_id=turn.id,
+        conversation_id=conversation_id,
+        assistant_message_id=turn.assistant_message_id,
+        owner_id=owner,
+        system_prompt="",
+        path=(PathMessage("user", "Hello"),),
+        model=None,
+        max_tokens=5,
+        salt=b"",
+        expected_read_tokens=None,
+        accepted_at=0.0,
+    )
+
+
+async def stored_turn(database: Database) -> Turn:
+    async with database.read() as session:
+        return (await session.scalars(select(Turn))).one()
+
+
+async def test_an_error_of_our_own_fails_the_turn(database: Database, plan: Plan) -> None:
+    backends = OneBackend(BrokenClient("http://127.0.0.1:9"))
+    bus = MemoryBus(keep_seconds=60)
+    await Job(plan, Workshop(database, backends, bus, MovingClock(), b"", 0.05)).run()
+    turn = await stored_turn(database)
+    assert (turn.status, turn.error_type) == ("failed", "internal")
+    await backends.close()
+
+
+async def test_a_cut_before_the_job_begins_stops_it(database: Database, plan: Plan) -> None:
+    backends = OneBackend(BrokenClient("http://127.0.0.1:9"))
+    job = Job(plan, Workshop(database, backends, MemoryBus(keep_seconds=60), MovingClock(), b"", 0.05))
+    job.cut(STOPPED)
+    await job.run()
+    assert (await stored_turn(database)).status == "stopped"
+    await backends.close()
+
+
+async def test_an_end_that_cannot_be_stored_leaves_the_row_live_and_no_log(database: Database, plan: Plan) -> None:
+    backends = OneBackend(BrokenClient("http://127.0.0.1:9"))
+    bus = MemoryBus(keep_seconds=60)
+    await Job(plan, Workshop(database, backends, bus, lost_clock, b"", 0.05, (0.0, 0.0))).run()
+    assert (await stored_turn(database)).status == "running"
+    assert bus.snapshot(plan.turn_id) is None
+    await backends.close()
+
+
+async def test_a_job_that_breaks_is_forgotten(database: Database, plan: Plan) -> None:
+    backends = OneBackend(BrokenClient("http://127.0.0.1:9"))
+
+    def broken_clock() -> datetime:
+        raise ZeroDivisionError
+
+    shop = Workshop(database, backends, MemoryBus(keep_seconds=60), broken_clock, b"", 0.05)
+    jobs = Jobs(shop)
+    jobs.start(plan)
+    assert jobs.knows(plan.turn_id)
+    await jobs.close(STOPPED, drain=10)
+    assert not jobs.knows(plan.turn_id)
+    await jobs.cut(UUID(int=1), STOPPED, wait=1)
+    await backends.close()
+
+
+async def test_a_turn_is_known_before_its_job_is(database: Database) -> None:
+    backends = OneBackend(BrokenClient("http://127.0.0.1:9"))
+    jobs = Jobs(Workshop(database, backends, MemoryBus(keep_seconds=60), MovingClock(), b"", 0.05))
+    turn_id = new_id()
+    with jobs.announced(turn_id):
+        assert jobs.knows(turn_id)
+    assert not jobs.knows(turn_id)
+    await backends.close()

@@ -1,0 +1,39 @@
+"""What a person does and sees in the chat."""
+
+import re
+
+from playwright.sync_api import Locator, Page, expect
+
+
+def box(page: Page) -> Locator:
+    return page.get_by_label("Your message")
+
+
+def say(page: Page, text: str) -> None:
+    box(page).fill(text)
+    box(page).press("Enter")
+
+
+def answers(page: Page) -> Locator:
+    return page.locator("article.assistant")
+
+
+def live_text(page: Page) -> str:
+    """The text of the running answer, character by character."""
+    return page.locator("article.live [data-text]").evaluate("element => element.textContent")
+
+
+def wait_for_live_text(page: Page, text: str) -> None:
+    page.wait_for_function("text => document.querySelector('article.live [data-text]')?.textContent === text", arg=text)
+
+
+def footer(page: Page, number: int) -> str:
+    """The line under the answer with this number, once it is there."""
+    summary = answers(page).nth(number - 1).locator(".figures summary")
+    expect(summary).to_be_visible()
+    return re.sub(r"\s+", " ", summary.inner_text()).strip()
+
+
+def wait_until_complete(page: Page, count: int) -> None:
+    expect(page.locator("article.assistant[data-status]")).to_have_count(count)
+    expect(page.locator("[data-dock]")).to_have_attribute("data-state", "idle")

@@ -1,0 +1,132 @@
+"""Small screens, keyboards, and no script at all."""
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from tests.app.web.site import PASSWORD, SETUP_CODE
+from tests.browser.chat import say, wait_until_complete
+from tests.browser.conftest import RunningSite, Watch, adopt_session
+from tests.scripted_backend import Gate, answer, delta, ending, message_start
+
+pytestmark = pytest.mark.browser
+
+PHONE = {"width": 360, "height": 740}
+LONG = "w" * 300 + "\n\n```python\n" + "x = " + "1 + " * 80 + "1\n```\n\n" + "|a" * 40 + "|\n" + "|-" * 40 + "|\n"
+TOO_SMALL = """() => [...document.querySelectorAll("button, a[href], summary, input, select, textarea")]
+  .filter((element) => element.type !== "hidden")
+  .filter((element) => !element.closest(".visually-hidden, .skip-link, .rendered p, .facts"))
+  .filter((element) => element.checkVisibility({ visibilityProperty: true }))
+  .map((element) => [element.outerHTML.slice(0, 120), element.getBoundingClientRect().height])
+  .filter(([, height]) => height > 0 && height < 43.5)"""
+
+
+TOO_FAINT = """() => {
+  const parse = (color) => color.match(/[\\d.]+/g).map(Number);
+  const luminance = ([r, g, b]) => [r, g, b]
+    .map((part) => part / 255)
+    .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0);
+  const background = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const color = parse(getComputedStyle(at).backgroundColor);
+      if (color.length === 3 || color[3] === 1) return color;
+    }
+    return [255, 255, 255];
+  };
+  const faint = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+    const visible = element.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: true });
+    if (!own || !visible || element.closest("svg, .visually-hidden, :disabled")) continue;
+    const [a, b] = [luminance(parse(getComputedStyle(element).color)), luminance(background(element))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) faint.push([element.outerHTML.slice(0, 80), ratio]);
+  }
+  return faint;
+}"""
+
+
+@pytest.mark.parametrize("language", ["en-US", "ko-KR"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_too_wide_or_too_small_on_a_phone(
+    chromium: Browser, site: RunningSite, watch: Watch, language: str, scheme: str
+) -> None:
+    context = chromium.new_context(base_url=site.url, viewport=PHONE, locale=language, color_scheme=scheme)  # type: ignore[arg-type]
+    watch.over(context)
+    page = context.new_page()
+    page.goto(f"/setup?code={SETUP_CODE}")
+    check(page)
+    adopt_session(site, context)
+    site.backend.script(*answer(LONG, usage={"input_tokens": 123456}))
+    page.goto("/")
+    check(page)
+    page.locator("#text").fill("q" * 400)
+    page.locator("button.send").click()
+    wait_until_complete(page, 1)
+    path = page.url.removeprefix(site.url)
+    page.locator(".settings > summary").click()
+    page.locator(".figures summary").click()
+    check(page)
+    page.locator("[popovertarget]").click()
+    expect(page.locator("#sidebar")).to_be_visible()
+    check(page)
+    page.keyboard.press("Escape")
+    expect(page.locator("#sidebar")).to_be_hidden()
+    for other in (f"{path}/delete", "/operator/conversations", f"/operator{path}", "/nowhere"):
+        page.goto(other)
+        check(page)
+    context.close()
+
+
+def check(page: Page) -> None:
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), page.url
+    assert page.evaluate(TOO_SMALL) == [], page.url
+    assert page.evaluate(TOO_FAINT) == [], page.url
+    assert page.locator("h1").count() == 1, page.url
+
+
+def test_conversation_opens_at_its_end_and_tab_reaches_everything(
+    site: RunningSite, signed_in: BrowserContext, page: Page
+) -> None:
+    page.goto("/")
+    say(page, "Hello")
+    wait_until_complete(page, 1)
+    page.reload()
+    reached = set()
+    for _ in range(25):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.textContent.trim().split('\\n')[0]"))
+    for name in ("New conversation", "Settings", "Sign out", "Time note"):
+        assert name in reached
+
+
+def test_main_journey_without_script(chromium: Browser, site: RunningSite, watch: Watch) -> None:
+    context = chromium.new_context(base_url=site.url, java_script_enabled=False, locale="en-US")
+    context.on("request", lambda request: watch.complaints.extend([] if site.url in request.url else [request.url]))
+    page = context.new_page()
+    page.goto(f"/setup?code={SETUP_CODE}")
+    page.get_by_label("Name").fill("mina")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Make the account").click()
+    page.get_by_label("Your message").fill("First question")
+    page.get_by_role("button", name="Send").click()
+    # The page refreshes itself until the answer is there.
+    expect(page.locator(".figures summary")).to_contain_text("prompt tokens", timeout=15_000)
+
+    gate = Gate()
+    site.backend.script(message_start(), delta("Begun"), gate, *ending(output_tokens=3))
+    page.get_by_label("Your message").fill("Second question")
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator("article.live")).to_contain_text("Begun", timeout=15_000)
+    expect(page.get_by_label("Your message")).to_be_hidden()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator(".figures summary").last).to_contain_text("stopped by you", timeout=15_000)
+    gate.open()
+
+    page.get_by_text("Settings").click()
+    page.get_by_role("link", name="Delete this conversation").click()
+    page.get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("No conversations yet.")).to_be_visible()
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Sign in")
+    context.close()

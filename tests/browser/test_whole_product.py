@@ -1,0 +1,102 @@
+"""The product as a newcomer has it: ``recount serve`` with the bundled model, and Chromium in front of it."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.chat import answers, box, footer, live_text, say, wait_until_complete
+from tests.browser.conftest import Watch
+from tests.browser.test_journey import figures_of
+from tests.processes import RECOUNT, Process, clean_environment, free_port
+
+pytestmark = [pytest.mark.browser, pytest.mark.model]
+
+CODE = "code-for-this-test"
+
+
+@pytest.fixture
+def product(tmp_path: Path) -> Iterator[str]:
+    """The address of the running product."""
+    port = free_port()
+    environment = clean_environment(
+        RECOUNT_PORT=str(port), RECOUNT_INFERENCE_PORT=str(free_port()), RECOUNT_SETUP_CODE=CODE
+    )
+    with Process(*RECOUNT, "serve", environment=environment, folder=tmp_path) as process:
+        process.until(lambda: f"/setup?code={CODE}" in process.output)
+        yield f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture
+def newcomer(chromium: Browser, product: str) -> Iterator[Page]:
+    """A page of somebody who has just made the first account."""
+    watch = Watch(product)
+    context = chromium.new_context(base_url=product, locale="en-US", timezone_id="Asia/Seoul")
+    context.set_default_timeout(60_000)
+    watch.over(context)
+    page = context.new_page()
+    page.goto(f"/setup?code={CODE}")
+    page.get_by_label("Name").fill("mina")
+    page.get_by_label("Password").fill("correct horse battery")
+    page.get_by_role("button", name="Make the account").click()
+    yield page
+    context.close()
+    assert watch.complaints == []
+
+
+def test_two_turns_on_the_bundled_model_and_the_operators_table(newcomer: Page) -> None:
+    page = newcomer
+    say(page, "What is the capital of France? One word.")
+    wait_until_complete(page, 1)
+    expect(answers(page).first).to_contain_text("Paris")
+    first = figures_of(footer(page, 1))
+    assert first[1] == 0
+    assert first[0] == first[2] > 0
+
+    say(page, "And of Japan?")
+    wait_until_complete(page, 2)
+    second = figures_of(footer(page, 2))
+    assert second[1] == first[0] + first[3] - 1
+    assert re.search(r"first token [\d.]+ (ms|s)", footer(page, 2))
+
+    page.goto("/operator/conversations")
+    page.locator("tbody a").first.click()
+    rows = page.locator("table[data-turns] tbody tr")
+    expect(rows).to_have_count(2)
+    for row, figures in zip(rows.all(), (first, second), strict=True):
+        cells = [row.locator(f"[data-cell={n}]").inner_text() for n in ("prompt", "cached", "computed", "written")]
+        assert [int(cell) for cell in cells] == list(figures)
+    expect(rows.nth(1).locator("[data-cell=shortfall]")).to_have_text("0")
+    expect(page.get_by_text("Paris")).to_have_count(0)
+
+
+def test_reload_and_stop_in_mid_answer_on_the_bundled_model(newcomer: Page) -> None:
+    page = newcomer
+    say(page, "Tell me a very long story about a lighthouse keeper, with many details.")
+    seen = ""
+    for _ in range(3):
+        page.wait_for_function(
+            "length => (document.querySelector('article.live [data-text]')?.textContent.length ?? 0) > length",
+            arg=len(seen) + 20,
+        )
+        before = live_text(page)
+        assert before.startswith(seen)
+        page.reload()
+        page.wait_for_selector("article.live [data-text]")
+        seen = live_text(page)
+        assert seen.startswith(before)
+    page.get_by_role("button", name="Stop").click()
+    wait_until_complete(page, 1)
+    stopped = footer(page, 1)
+    assert "stopped by you" in stopped
+    assert "written: not reported" in stopped  # Nobody was told how many tokens there were when the stop came.
+    first_prompt = int(stopped.split(" prompt tokens")[0])
+
+    say(page, "Thank you. Stop here.")
+    wait_until_complete(page, 2)
+    _, cached, _, _ = figures_of(footer(page, 2))
+    assert cached > first_prompt + len(seen) // 20  # The stopped answer itself was read from the cache, too.
+    expect(answers(page).first).to_contain_text(seen.split("\n")[0][:40])
+    expect(box(page)).to_be_focused()
