@@ -1,11 +1,10 @@
-"""The bridge between the asyncio server and the engine's thread.
+"""The bridge between the asyncio server and the engine, which run in two threads.
 
 Requests and aborts go over by one queue; what a step brought comes back by one hand-over per step, not one per token.
 """
 
 import asyncio
 import queue
-import threading
 import time
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
@@ -66,7 +65,10 @@ class Mailbox:
 
 
 class AsyncEngine:
-    """Runs an :class:`Engine` in a thread of its own. Start it inside the event loop that uses it."""
+    """Lets an event loop use an :class:`Engine` that another thread runs.
+
+    The loop calls :meth:`attach` and then anything but :meth:`run`, which is all that the engine's thread calls.
+    """
 
     def __init__(self, engine: Engine, stats: Stats, *, on_death: Callable[[], None]) -> None:
         self._engine = engine
@@ -74,29 +76,26 @@ class AsyncEngine:
         self._on_death = on_death
         self._commands: queue.SimpleQueue[_Submit | _Abort | None] = queue.SimpleQueue()
         self._mailboxes: dict[str, Mailbox] = {}
-        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._dead = False
 
     @property
     def is_alive(self) -> bool:
         """Whether requests can be answered."""
-        return self._thread.is_alive() and not self._dead
+        return not self._dead
 
     @property
     def num_requests(self) -> int:
         """Requests that are waiting or running."""
         return len(self._mailboxes)
 
-    def start(self) -> None:
-        """Start the thread."""
+    def attach(self) -> None:
+        """Take events to the event loop that runs now."""
         self._loop = asyncio.get_running_loop()
-        self._thread.start()
 
-    async def stop(self) -> None:
-        """End the thread after its present step."""
+    def stop(self) -> None:
+        """Let :meth:`run` end after its present step. Any thread may call this."""
         self._commands.put(None)
-        await asyncio.to_thread(self._thread.join)
 
     async def generate(self, sequence: Sequence) -> AsyncGenerator[EngineEvent, None]:
         """Run a request and yield its events up to :class:`Finished`. Leaving the iteration early aborts it."""
@@ -115,7 +114,8 @@ class AsyncEngine:
             if not finished:
                 self._commands.put(_Abort(sequence.id))
 
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Run the engine until :meth:`stop`, or until it dies, which :attr:`is_alive` tells."""
         try:
             while self._take_commands():
                 started = time.perf_counter()

@@ -1,6 +1,5 @@
 """The command line of the inference server: flags and environment to a configuration, then serve until told to stop."""
 
-import contextlib
 import ipaddress
 import logging
 import os
@@ -16,6 +15,7 @@ import structlog
 import uvicorn
 
 from inference_server.assembly import load_app
+from inference_server.async_engine import AsyncEngine
 from inference_server.bundled_model import bundled_model
 from inference_server.config import MIB, ServerConfig
 from inference_server.errors import ConfigError, InferenceServerError
@@ -81,22 +81,31 @@ def serve(config: ServerConfig) -> bool:
     if config.key is None and not _is_loopback(config.host):
         raise ConfigError(f"listening on {config.host} needs a key (RECOUNT_INFERENCE_KEY), or use 127.0.0.1")
     with _bind(config.host, config.port) as listener:
-        died = False
-
-        def on_death() -> None:
-            nonlocal died
-            died = True
-            server.should_exit = True
-
-        app = load_app(config, on_death=on_death)
+        app = load_app(config, on_death=lambda: _end(server))
         server = uvicorn.Server(
             uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=GRACE_S, ws="none")
         )
-        # uvicorn raises the signal that stopped it again when all is closed; by then there is nothing left to stop.
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        with contextlib.suppress(KeyboardInterrupt):
-            server.run(sockets=[listener])
-    return not died
+        for kind in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(kind, lambda _number, _frame: _end(server))
+        engine: AsyncEngine = app.state.engine
+        web = threading.Thread(target=_serve_web, args=(server, listener, engine), name="web")
+        web.start()
+        # The engine has the main thread: OpenMP counts that one anyway, and lets its workers sleep at every barrier
+        # when it counts more threads than processors, which doubles the time of a step.
+        engine.run()
+        web.join()
+    return engine.is_alive
+
+
+def _serve_web(server: uvicorn.Server, listener: socket.socket, engine: AsyncEngine) -> None:
+    try:
+        server.run(sockets=[listener])
+    finally:
+        engine.stop()
+
+
+def _end(server: uvicorn.Server) -> None:
+    server.should_exit = True
 
 
 def _bind(host: str, port: int) -> socket.socket:

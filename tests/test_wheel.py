@@ -33,7 +33,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_installed_product_serves_its_pages(installed: Path, tmp_path: Path) -> None:
     where = "import app, inference_server; print(app.__file__, inference_server.__file__)"
-    found = subprocess.run([installed / "python", "-c", where], check=True, capture_output=True, text=True, cwd=tmp_path)
+    found = subprocess.run(
+        [installed / "python", "-c", where], check=True, capture_output=True, text=True, cwd=tmp_path
+    )
     assert str(ROOT) not in found.stdout
     port = free_port()
     environment = clean_environment(

@@ -23,13 +23,13 @@ from inference_server.stats import Stats
 
 
 def create_app(config: ServerConfig, generator: Generator, engine: AsyncEngine, stats: Stats) -> Starlette:
-    """Put the application together. Its lifespan starts and stops the engine's thread."""
+    """Put the application together. Another thread has to run the engine; the lifespan's end stops it."""
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
-        engine.start()
+        engine.attach()
         yield
-        await engine.stop()
+        engine.stop()
 
     app = Starlette(
         routes=[

@@ -1,5 +1,6 @@
 """A whole inference server in a thread: the real application around the runner that a test chooses."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -77,8 +78,14 @@ def serve_runner(
 
 def _served(server: LiveServer, app: Starlette, deaths: list[None]) -> Iterator[Served]:
     served = Served(server, app, deaths)
-    with served.http:
-        yield served
+    engine = threading.Thread(target=app.state.engine.run, name="engine")
+    engine.start()
+    try:
+        with served.http:
+            yield served
+    finally:
+        server.stop()
+        engine.join()
 
 
 def user(text: str) -> dict[str, object]:

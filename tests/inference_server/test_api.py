@@ -370,8 +370,10 @@ def test_prefill_progress_is_told_in_pings(scripted: Serve) -> None:
     assert {(step["cached"], step["total"]) for step in progress} == {(0, progress[0]["total"])}
 
 
-def test_the_lifespan_stops_the_engine_thread(tiny_model: Path) -> None:
+def test_the_end_of_the_application_stops_the_engine(tiny_model: Path) -> None:
     app = load_app(replace(CONFIG, model=tiny_model), on_death=lambda: None)
+    engine = threading.Thread(target=app.state.engine.run)
     with LiveServer(app):
-        assert app.state.engine.is_alive
-    assert not app.state.engine.is_alive
+        engine.start()
+    engine.join(30)
+    assert not engine.is_alive()
