@@ -5,7 +5,9 @@ What is wrong with a setting, a port, a file or the data folder ends the process
 
 import asyncio
 import contextlib
+import difflib
 import os
+import re
 import secrets
 import signal
 import socket
@@ -38,6 +40,7 @@ WEB_NICENESS = 5
 @click.group()
 def main() -> None:
     """A self-hosted chat app that shows, per turn, what the prefix cache saved."""
+    os.umask(0o077)  # Conversations, password hashes and keys are for the account that runs this alone.
 
 
 @main.command()
@@ -47,7 +50,7 @@ def serve() -> None:
         settings = _prepare(_read_settings())
         _report("Preparing the database")
         migrate(settings.resolved_database_url())
-        with _bind(settings.host, settings.port) as listener:
+        with _bind(settings.host, settings.port, "RECOUNT") as listener:
             asyncio.run(_serve(settings, listener, with_inference=not settings.backends))
 
 
@@ -57,7 +60,7 @@ def app() -> None:
     with _one_line_for_errors():
         settings = _prepare(_read_settings())
         check_revision(settings.resolved_database_url())
-        with _bind(settings.host, settings.port) as listener:
+        with _bind(settings.host, settings.port, "RECOUNT") as listener:
             asyncio.run(_serve(settings, listener, with_inference=False))
 
 
@@ -95,7 +98,9 @@ async def _serve(settings: Settings, listener: socket.socket, *, with_inference:
         if with_inference:
             key = settings.inference_key
             assert key is not None, "the key is made before anything starts"
-            await stack.enter_async_context(supervised_inference(settings, key.get_secret_value(), _report))
+            address = stack.enter_context(_bind(settings.inference_host, settings.inference_port, "RECOUNT_INFERENCE"))
+            settings = settings.model_copy(update={"inference_port": address.getsockname()[1]})
+            await stack.enter_async_context(supervised_inference(settings, key.get_secret_value(), address, _report))
         os.nice(WEB_NICENESS)
         application = create_app(settings)
         server = uvicorn.Server(
@@ -104,6 +109,8 @@ async def _serve(settings: Settings, listener: socket.socket, *, with_inference:
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                proxy_headers=bool(settings.trusted_proxies),
+                forwarded_allow_ips=list(settings.trusted_proxies),
                 ws="none",
                 timeout_graceful_shutdown=GRACE_S,
             )
@@ -119,6 +126,7 @@ async def _serve(settings: Settings, listener: socket.socket, *, with_inference:
             raise ConfigurationError("The web app did not start; the lines above say why.") from error
         finally:
             announcement.cancel()
+            _report("Stopping")
 
 
 async def _announce(server: uvicorn.Server, application: Starlette, settings: Settings, started: float) -> None:
@@ -156,6 +164,12 @@ def _kept_key(path: Path) -> str:
 
 
 def _read_settings() -> Settings:
+    known = {f"RECOUNT_{name.upper()}" for name in Settings.model_fields}
+    for name in os.environ:
+        if name.upper().startswith("RECOUNT_") and name.upper() not in known:
+            close = difflib.get_close_matches(name.upper(), known, n=1)
+            hint = f"; did you mean {close[0]}?" if close else "."
+            raise ConfigurationError(f"There is no setting {name}{hint}")
     try:
         return Settings()
     except ValidationError as error:
@@ -163,21 +177,21 @@ def _read_settings() -> Settings:
         name = ".".join(str(step) for step in first["loc"])
         raise ConfigurationError(f"RECOUNT_{name.upper()}: {first['msg']}.") from error
     except SettingsError as error:
-        raise ConfigurationError(f"{error}.") from error
+        field = re.search(r'field "(\w+)"', str(error))
+        name = f"RECOUNT_{field[1].upper()}" if field else "A setting"
+        raise ConfigurationError(f"{name} must be JSON; docs/configuration.md shows how.") from error
 
 
-def _bind(host: str, port: int) -> socket.socket:
-    """Take the app's address before anything slow is started."""
+def _bind(host: str, port: int, prefix: str) -> socket.socket:
+    """Take an address, set by ``{prefix}_HOST`` and ``{prefix}_PORT``, before anything slow is started."""
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
     except OSError as error:
         listener.close()
-        reason = error.strerror or error
-        raise ConfigurationError(
-            f"Cannot listen on {host} port {port} (RECOUNT_HOST, RECOUNT_PORT): {reason}."
-        ) from error
+        where = f"{host} port {port} ({prefix}_HOST, {prefix}_PORT)"
+        raise ConfigurationError(f"Cannot listen on {where}: {error.strerror or error}.") from error
     return listener
 
 

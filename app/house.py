@@ -29,6 +29,7 @@ from app.turns.jobs import Jobs
 from app.turns.rhythm import Rhythm
 from app.turns.sending import SendLimits
 from app.turns.turns import LiveLogs
+from app.turns.workers import Process
 
 _STORED_UNDER = "instance_secret"
 
@@ -48,10 +49,16 @@ class House:
 
 @asynccontextmanager
 async def open_house(
-    settings: Settings, *, clock: Clock = utc_now, rhythm: Rhythm | None = None, pool_size: int = 5
+    settings: Settings,
+    *,
+    clock: Clock = utc_now,
+    rhythm: Rhythm | None = None,
+    pool_size: int = 5,
+    process: Process | None = None,
 ) -> AsyncIterator[House]:
     """Opens the database and starts what runs beside requests; at the end, live answers drain.
 
+    `process` is this one unless given; a process has one open house at a time.
     ConfigurationError where the database is missing or at another revision.
     """
     url = settings.resolved_database_url()
@@ -63,9 +70,11 @@ async def open_house(
     try:
         bus = MemoryBus(keep_seconds=rhythm.keep_log)
         secret = await _instance_secret(database)
-        jobs = Jobs(Workshop(database, backends, bus, clock, secret, rhythm.coalesce))
+        jobs = Jobs(Workshop(database, backends, bus, clock, secret, rhythm))
         worker_id = new_id()
-        checkpointer = Checkpointer(database, jobs, bus, clock, worker_id, rhythm)
+        checkpointer = Checkpointer(
+            database, jobs, bus, clock, worker_id=worker_id, process=process or Process.own(), rhythm=rhythm
+        )
         turns = Turns(
             database,
             jobs,
@@ -76,7 +85,7 @@ async def open_house(
             rhythm=rhythm,
         )
         house = _house(settings, database, clock, turns, LiveLogs(bus, jobs, rhythm), limits)
-        await checkpointer.tick()
+        await checkpointer.begin()
         beside = asyncio.create_task(checkpointer.run(), name="checkpointer")
         try:
             yield house

@@ -3,8 +3,10 @@
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from redis.asyncio.connection import parse_url
 
 
 class Backend(BaseModel):
@@ -29,7 +31,12 @@ class Settings(BaseSettings):
     """Settings of the whole product; names in the environment start with `RECOUNT_`."""
 
     model_config = SettingsConfigDict(
-        env_prefix="RECOUNT_", env_file=".env", extra="ignore", frozen=True, protected_namespaces=()
+        env_prefix="RECOUNT_",
+        env_file=".env",
+        env_ignore_empty=True,
+        extra="ignore",
+        frozen=True,
+        protected_namespaces=(),
     )
 
     host: str = Field(default="127.0.0.1", description="Address that the web app listens on.")
@@ -44,15 +51,14 @@ class Settings(BaseSettings):
         default=None, description="SQLAlchemy URL, sqlite or postgresql; empty means SQLite in the data folder."
     )
     redis_url: str | None = Field(default=None, description="Redis, for limits shared by several processes.")
-    model: Path | None = Field(default=None, description="Model file of the bundled server.")
+    model: Path | None = Field(
+        default=None, description="Model file of the bundled server; empty means the bundled file."
+    )
     backends: tuple[Backend, ...] = Field(
         default=(), description="Model servers as a JSON list; empty means the bundled one."
     )
     setup_code: SecretStr | None = Field(
         default=None, description="Fixes the one-time code of the first account, for automation."
-    )
-    operators_read_text: bool = Field(
-        default=False, description="Whether operators may read messages of others; every view is audited."
     )
     live_turns_per_user: int = Field(default=2, ge=1, description="Answers in the making, per user.")
     session_idle_days: int = Field(default=7, ge=1, description="Days without use until a session ends.")
@@ -66,6 +72,20 @@ class Settings(BaseSettings):
     trusted_hosts: tuple[str, ...] = Field(
         default=(), description="Host names that the app answers to, as a JSON list; empty means any."
     )
+    trusted_proxies: tuple[str, ...] = Field(
+        default=(), description="Addresses of proxies whose X-Forwarded-For is believed, as a JSON list."
+    )
+
+    @field_validator("redis_url")
+    @classmethod
+    def _check_redis_url(cls, value: str | None) -> str | None:
+        """By the very parser that the connections use."""
+        try:
+            parse_url(value or "redis://")
+        except ValueError:
+            message = "not a usable URL; it starts with redis://, rediss:// or unix://"
+            raise PydanticCustomError("redis_url", message) from None
+        return value
 
     def resolved_database_url(self) -> str:
         return self.database_url or f"sqlite:///{self.data_dir / 'recount.db'}"

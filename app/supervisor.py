@@ -1,10 +1,12 @@
 """Starts the bundled inference server as a child process, waits for it, and starts it again when it dies.
 
-It knows the server by its command line and its health page only.
+It knows the server by its command line and its health page only. It binds the server's address itself and hands the
+socket down, so that the address is never somebody else's, not even between two starts: requests carry a key and text.
 """
 
 import asyncio
 import os
+import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -28,19 +30,23 @@ class InferenceDied(ConfigurationError):
 
 
 @asynccontextmanager
-async def supervised_inference(settings: Settings, key: str, report: Callable[[str], None]) -> AsyncIterator[None]:
-    """Run the bundled server while the body runs; enters when it answers.
+async def supervised_inference(
+    settings: Settings, key: str, listener: socket.socket, report: Callable[[str], None]
+) -> AsyncIterator[None]:
+    """Run the bundled server on the bound ``listener`` while the body runs; enters when it answers.
 
     Raises InferenceDied when the first start fails. Later deaths are logged and mended.
     """
+    # Listening already: who comes while the model is loaded waits, and nobody else can listen here.
+    listener.listen()
     url = settings.resolved_backends()[0].base_url
-    process = await _start(settings, key)
+    process = await _start(settings, key, listener)
     try:
         await _until_ready(process, url, report)
     except BaseException:
         await _stop(process)
         raise
-    keeper = asyncio.create_task(_keep_running(process, settings, key, url), name="inference-supervisor")
+    keeper = asyncio.create_task(_keep_running(process, settings, key, listener, url), name="inference-supervisor")
     try:
         yield
     finally:
@@ -49,15 +55,13 @@ async def supervised_inference(settings: Settings, key: str, report: Callable[[s
             await keeper
 
 
-async def _start(settings: Settings, key: str) -> asyncio.subprocess.Process:
+async def _start(settings: Settings, key: str, listener: socket.socket) -> asyncio.subprocess.Process:
     """The child leads a session of its own, so that Ctrl-C reaches us alone and answers can drain first.
 
     It ends when its standard input closes, so it never outlives us.
     """
     environment = {
         **os.environ,
-        "RECOUNT_INFERENCE_HOST": settings.inference_host,
-        "RECOUNT_INFERENCE_PORT": str(settings.inference_port),
         "RECOUNT_INFERENCE_KEY": key,
     }
     if settings.model is not None:
@@ -66,8 +70,10 @@ async def _start(settings: Settings, key: str) -> asyncio.subprocess.Process:
         sys.executable,
         "-m",
         "inference_server",
-        "--until-stdin-closes",
+        "--supervised",
+        str(listener.fileno()),
         stdin=asyncio.subprocess.PIPE,
+        pass_fds=[listener.fileno()],
         env=environment,
         start_new_session=True,
     )
@@ -75,7 +81,7 @@ async def _start(settings: Settings, key: str) -> asyncio.subprocess.Process:
 
 async def _until_ready(process: asyncio.subprocess.Process, url: str, report: Callable[[str], None]) -> None:
     report("Loading the model")
-    async with httpx.AsyncClient(trust_env=False, timeout=2.0) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=1.0) as http:
         while process.returncode is None:
             with suppress(httpx.TransportError):
                 if (await http.get(f"{url}/health")).is_success and process.returncode is None:
@@ -86,14 +92,16 @@ async def _until_ready(process: asyncio.subprocess.Process, url: str, report: Ca
     raise InferenceDied(f"The inference server ended with code {process.returncode} while it was starting.")
 
 
-async def _keep_running(process: asyncio.subprocess.Process, settings: Settings, key: str, url: str) -> None:
+async def _keep_running(
+    process: asyncio.subprocess.Process, settings: Settings, key: str, listener: socket.socket, url: str
+) -> None:
     delay = FIRST_RESTART_DELAY_S
     try:
         while True:
             code = await process.wait()
             log.error("inference_server_ended", code=code, restart_in_s=delay)
             await asyncio.sleep(delay)
-            process = await _start(settings, key)
+            process = await _start(settings, key, listener)
             try:
                 await _until_ready(process, url, lambda _line: None)
                 delay = FIRST_RESTART_DELAY_S

@@ -55,7 +55,10 @@ def test_a_data_folder_that_cannot_be_written_is_named(tmp_path: Path, folder: s
     [
         ("RECOUNT_PORT", "99999", "less than or equal to 65535"),
         ("RECOUNT_PORT", "http", "valid integer"),
-        ("RECOUNT_BACKENDS", "not json", "backends"),
+        ("RECOUNT_BACKENDS", "not json", "RECOUNT_BACKENDS must be JSON"),
+        ("RECOUNT_TRUSTED_HOSTS", "example.com", "RECOUNT_TRUSTED_HOSTS must be JSON"),
+        ("RECOUNT_PROT", "8000", "no setting RECOUNT_PROT; did you mean RECOUNT_PORT?"),
+        ("RECOUNT_REDIS_URL", "bogus", "RECOUNT_REDIS_URL"),
         ("RECOUNT_BACKENDS", '[{"name": "x"}]', "BASE_URL"),
         ("RECOUNT_DATABASE_URL", "mysql://x", "mysql"),
     ],
@@ -88,6 +91,21 @@ def test_the_inference_key_is_made_once_and_kept_private(tmp_path: Path, monkeyp
     assert keys[0] == keys[1]
     assert len(keys[0]) >= 43
     assert stat.S_IMODE((tmp_path / "data" / "inference.key").stat().st_mode) == 0o600
+
+
+def test_what_people_say_is_kept_from_other_accounts(tmp_path: Path) -> None:
+    with Process(*RECOUNT, "migrate", environment=clean_environment(), folder=tmp_path) as migration:
+        assert migration.wait() == 0, migration.output
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "data").iterdir()}
+    assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
+    assert set(modes.values()) == {0o600}
+    assert "recount.db" in modes
+
+
+def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "recount.db").write_text("these are notes" * 100)
+    assert "database" in fails("migrate", folder=tmp_path)
 
 
 def test_models_and_migrations_agree() -> None:

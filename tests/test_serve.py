@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,11 +58,19 @@ def test_a_dead_inference_server_is_started_again(tmp_path: Path) -> None:
     with serving(tmp_path) as (process, app, inference):
         first = httpx.get(f"{inference}/health", trust_env=False).json()["serving_id"]
         inference_process(process).kill()
-        process.until(lambda: not answers(f"{inference}/health"))
         assert answers(f"{app}/health")
-        process.until_answers(f"{inference}/health")
-        assert httpx.get(f"{inference}/health", trust_env=False).json()["serving_id"] != first
         process.until(lambda: "inference_server_is_back" in process.output)
+        assert httpx.get(f"{inference}/health", trust_env=False).json()["serving_id"] != first
+
+
+def test_the_inference_address_is_never_somebody_else_s(tmp_path: Path) -> None:
+    """Not even while the server is down: what is sent there has a key and people's words in it."""
+    with serving(tmp_path) as (process, _app, inference):
+        inference_process(process).kill()
+        port = int(inference.rsplit(":", 1)[1])
+        with pytest.raises(OSError, match="in use"):
+            socket.create_server(("127.0.0.1", port)).close()
+        process.until_answers(f"{inference}/health")
 
 
 def test_the_inference_server_does_not_outlive_a_killed_parent(tmp_path: Path) -> None:

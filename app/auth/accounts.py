@@ -24,7 +24,8 @@ class Accounts:
     async def sign_in(self, name: str, password: str, remote: str) -> Account:
         """InvalidInput in the same words for a wrong name, a wrong password and a disabled account.
 
-        TooMany after too many tries for the name or from `remote`.
+        TooMany after too many tries for the name from `remote`, for any name from there, or, at a far higher
+        limit, for the name from anywhere.
         """
         key = name_key(name)
         await self._limits.count_try(key, remote)
@@ -34,7 +35,7 @@ class Accounts:
         if not await self._passwords.matches(stored, password) or user is None:
             await self._audit("sign_in_failed", user, remote)
             raise InvalidInput("password", "The name or the password is wrong.")
-        await self._limits.forgive(key)
+        await self._limits.forgive(key, remote)
         await self._audit("sign_in", user, remote)
         return Account.of(user)
 

@@ -14,7 +14,10 @@ TurnKind = Literal["question", "edit", "regenerate", "continue", "retry"]
 
 @dataclass(frozen=True, slots=True)
 class TurnFigures:
-    """Usage in tokens under its wire names, times in milliseconds."""
+    """Usage in tokens under its wire names, times in milliseconds.
+
+    `outcome` names a known reason for a shortfall: `system_prompt_edited` since the base turn, or None.
+    """
 
     id: UUID
     status: TurnStatus
@@ -36,6 +39,7 @@ class TurnFigures:
     duration_ms: int | None
     created_at: datetime
     finished_at: datetime | None
+    outcome: str | None = None
 
     @classmethod
     def of(cls, turn: Turn) -> "TurnFigures":

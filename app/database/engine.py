@@ -1,4 +1,7 @@
-"""Engines for the two databases. Nothing here knows tables."""
+"""Engines for the two databases. Nothing here knows tables.
+
+None of them puts the values of a failed statement into its error: errors are logged, messages must not be.
+"""
 
 from typing import Any
 
@@ -16,7 +19,7 @@ def parse_url(url: str) -> URL:
     """The URL without a driver. ConfigurationError unless it is SQLite in a file or PostgreSQL."""
     try:
         parsed = make_url(url)
-    except ArgumentError:
+    except (ArgumentError, ValueError):  # A port that is no number is a ValueError.
         raise ConfigurationError("RECOUNT_DATABASE_URL is not a database URL.") from None
     family = parsed.get_backend_name()
     if family not in ("sqlite", "postgresql"):
@@ -36,6 +39,7 @@ def make_engine(url: str, *, pool_size: int) -> AsyncEngine:
         pool_size=pool_size,
         max_overflow=0,
         pool_pre_ping=True,
+        hide_parameters=True,
         connect_args={"options": f"-c statement_timeout={STATEMENT_TIMEOUT_MS}", "connect_timeout": 5},
     )
 
@@ -45,6 +49,7 @@ def _make_sqlite(url: URL, pool_size: int) -> AsyncEngine:
         url.set(drivername="sqlite+aiosqlite"),
         pool_size=pool_size,
         max_overflow=0,
+        hide_parameters=True,
         connect_args={"timeout": BUSY_TIMEOUT_MS / 1000},
     )
     event.listen(engine.sync_engine, "connect", _prepare_sqlite)

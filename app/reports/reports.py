@@ -1,9 +1,10 @@
 """The operator's tables, read from SQL. Whoever calls this has checked that the viewer is an operator."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, case, func, select
+from sqlalchemy import ColumnElement, Select, and_, case, func, or_, select
 
 from app.conversations import TurnFigures
 from app.database import Database
@@ -37,8 +38,13 @@ class Reports:
             turns=_rows(turns),
         )
 
-    async def conversations(self, limit: int = 50, before: UUID | None = None) -> list[ConversationRow]:
-        """Newest first; `before` is the id of the last row of the page before."""
+    async def conversations(
+        self, limit: int = 50, before: UUID | None = None, before_at: datetime | None = None
+    ) -> list[ConversationRow]:
+        """Latest activity first. `before` and `before_at` are id and `updated_at` of the page before's last row.
+
+        Without `before_at` the page goes on from where that row stands now, which may have moved up since.
+        """
         prompt = Turn.input_tokens + Turn.cache_creation_input_tokens + Turn.cache_read_input_tokens
         known = prompt.is_not(None)
         query = (
@@ -55,13 +61,19 @@ class Reports:
             .join(User, User.id == Conversation.owner_id)
             .outerjoin(Turn, Turn.conversation_id == Conversation.id)
             .group_by(Conversation.id, User.name)
-            .order_by(Conversation.id.desc())
+            .order_by(Conversation.updated_at.desc(), Conversation.id.desc())
             .limit(limit)
         )
         if before is not None:
-            query = query.where(Conversation.id < before)
+            query = query.where(_older_than(before, before_at))
         async with self._database.read() as session:
             return [ConversationRow(*row) for row in await session.execute(query)]
+
+
+def _older_than(before: UUID, before_at: datetime | None) -> ColumnElement[bool]:
+    stands_at = select(Conversation.updated_at).where(Conversation.id == before).scalar_subquery()
+    at = stands_at if before_at is None else before_at
+    return or_(Conversation.updated_at < at, and_(Conversation.updated_at == at, Conversation.id < before))
 
 
 def _named(conversation: UUID | str) -> ColumnElement[bool]:

@@ -8,7 +8,10 @@ from inference_client import Message
 
 
 class Answer:
-    """`accepted_at` is when the send was accepted, on the same monotonic clock, in seconds."""
+    """`accepted_at` is when the send was accepted, on the same monotonic clock, in seconds.
+
+    `changes` grows with everything that a checkpoint would store.
+    """
 
     def __init__(
         self, accepted_at: float, *, early_start: bool, monotonic: Callable[[], float] = time.monotonic
@@ -22,6 +25,7 @@ class Answer:
         self._ended_at: float | None = None
         self._parts: list[str] = []
         self.length = 0
+        self.changes = 0
         self.reported = Reported()
         self.message_id: str | None = None
         self.stop_reason: str | None = None
@@ -48,9 +52,11 @@ class Answer:
             self._first_text_at = self._monotonic()
         self._parts.append(text)
         self.length += len(text)
+        self.changes += 1
 
     def take(self, message: Message) -> None:
         """Everything but the text, as last given; what was not reported stays None."""
+        self.changes += 1
         usage = message.usage
         self.reported = Reported(
             usage.input_tokens,

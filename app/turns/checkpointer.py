@@ -19,19 +19,31 @@ from app.turns.endings import ROWS_GONE, STOPPED, WORKER_LOST
 from app.turns.job import Job
 from app.turns.jobs import Jobs
 from app.turns.rhythm import Rhythm
+from app.turns.workers import Process
 
 logger = logging.getLogger(__name__)
 
 
 class Checkpointer:
-    """Writes grown texts, reads stop flags, beats the heart, ends turns of dead workers."""
+    """Writes what has grown, reads stop flags, beats the heart, ends turns of dead workers."""
 
-    def __init__(self, database: Database, jobs: Jobs, bus: Bus, clock: Clock, worker_id: UUID, rhythm: Rhythm) -> None:
+    def __init__(
+        self,
+        database: Database,
+        jobs: Jobs,
+        bus: Bus,
+        clock: Clock,
+        *,
+        worker_id: UUID,
+        process: Process,
+        rhythm: Rhythm,
+    ) -> None:
         self._database = database
         self._jobs = jobs
         self._bus = bus
         self._clock = clock
         self._worker_id = worker_id
+        self._process = process
         self._rhythm = rhythm
         self._stopping = anyio.Event()
         self._next_beat = 0.0
@@ -39,6 +51,12 @@ class Checkpointer:
 
     def stop(self) -> None:
         self._stopping.set()
+
+    async def begin(self) -> None:
+        """Before the first turn: the turns of a killed predecessor end, and this worker lives."""
+        async with self._database.write() as session:
+            await workers.bury_neighbours(session, self._process, self._clock())
+        await self.tick()
 
     async def run(self) -> None:
         """Until stopped. A database that is away is tried again at the next tick."""
@@ -58,18 +76,18 @@ class Checkpointer:
         beat, reap = now >= self._next_beat, now >= self._next_reap
         if not (jobs or beat or reap):
             return
-        texts = [(job, job.answer.text) for job in jobs if job.answer.length > job.saved_length]
+        changed = [(job, job.answer.changes) for job in jobs if job.answer.changes > job.saved_changes]
         async with self._database.write() as session:
-            for job, text in texts:
-                await turn_rows.save_text(session, job.plan.assistant_message_id, text)
+            for job, _ in changed:
+                await turn_rows.save_progress(session, job.plan, job.answer)
             flags = await self._live_rows(session)
             if beat:
-                await workers.beat(session, self._worker_id, self._clock())
+                await workers.beat(session, self._worker_id, self._process, self._clock())
             if reap:
                 await workers.reap(session, self._worker_id, self._clock(), self._rhythm.stale_after)
                 await self._end_orphans(session, flags)
-        for job, text in texts:
-            job.saved_length = len(text)
+        for job, changes in changed:
+            job.saved_changes = changes
         self._next_beat = now + self._rhythm.heartbeat if beat else self._next_beat
         self._next_reap = now + self._rhythm.reap if reap else self._next_reap
         _obey(jobs, flags)

@@ -4,6 +4,7 @@ It belongs to the server, not to a request: nobody needs to watch. It holds no d
 while the backend writes.
 """
 
+import itertools
 import logging
 from dataclasses import dataclass
 from uuid import UUID
@@ -22,6 +23,7 @@ from app.turns.bus import Bus
 from app.turns.endings import Ending
 from app.turns.plan import Plan
 from app.turns.publisher import Publisher
+from app.turns.rhythm import Rhythm
 from inference_client import (
     InferenceError,
     Message,
@@ -38,21 +40,20 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """What all jobs of a process share; `store_pauses` are seconds between tries to store an end."""
+    """What all jobs of a process share."""
 
     database: Database
     backends: Backends
     bus: Bus
     clock: Clock
     secret: bytes
-    coalesce: float
-    store_pauses: tuple[float, ...] = (0.2, 1.0, 3.0)
+    rhythm: Rhythm
 
 
 class Job:
     def __init__(self, plan: Plan, shop: Workshop) -> None:
         self.plan = plan
-        self.saved_length = 0
+        self.saved_changes = 0
         self.ended = anyio.Event()
         self._shop = shop
         self._backend = shop.backends.choose()
@@ -60,8 +61,9 @@ class Job:
         self._scope = anyio.CancelScope()
         self._cut: Ending | None = None
         self._generated = False
+        self._giving_up = anyio.Event()
         shop.bus.open(plan.turn_id)
-        self._events = Publisher(shop.bus, plan.turn_id, shop.coalesce)
+        self._events = Publisher(shop.bus, plan.turn_id, shop.rhythm.coalesce)
 
     @property
     def turn_id(self) -> UUID:
@@ -72,6 +74,10 @@ class Job:
         if self._cut is None and not self._generated:
             self._cut = ending
             self._scope.cancel()
+
+    def give_up(self) -> None:
+        """The process ends: an answer that cannot be stored now is lost but for its checkpoints."""
+        self._giving_up.set()
 
     async def run(self) -> None:
         try:
@@ -166,19 +172,22 @@ class Job:
             self._events.event("status", {"phase": "reading", **numbers})
 
     async def _store(self, ending: Ending) -> bool:
-        """False if the turn was ended elsewhere, or if the database stays away.
+        """Tries until it is stored. False if the turn was ended elsewhere, or if the process ends first.
 
-        In that case the row stays live, and the checkpointer ends it when it can.
+        In that case the row stays live, and the next start ends it.
         """
-        for pause in (*self._shop.store_pauses, None):
+        pauses = self._shop.rhythm.store_pauses
+        for pause in itertools.chain(pauses, itertools.repeat(pauses[-1])):
             try:
                 async with self._shop.database.write() as session:
                     now = self._shop.clock()
                     return await turn_rows.end_turn(session, self.plan, self.answer, ending, now)
             except SQLAlchemyError:
                 logger.exception("the end of turn %s could not be stored", self.turn_id)
-            if pause is not None:
-                await anyio.sleep(pause)
+            with anyio.move_on_after(pause):
+                await self._giving_up.wait()
+            if self._giving_up.is_set():
+                break
         return False
 
     def _publish_end(self, ending: Ending) -> None:

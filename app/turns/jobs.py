@@ -63,11 +63,20 @@ class Jobs:
             await job.ended.wait()
 
     async def close(self, ending: Ending, *, drain: float) -> None:
-        """Takes no more turns, gives live ones `drain` seconds, then cuts them."""
+        """Takes no more turns, gives live ones `drain` seconds, then cuts them and waits until they are stored.
+
+        An end that cannot be stored soon is given up.
+        """
         self.closed = True
-        if self._tasks and drain > 0:
-            await asyncio.wait(self._tasks, timeout=drain)
+        if drain > 0:
+            await self._wait(drain)
         for job in self.running():
             job.cut(ending)
+        await self._wait(self._shop.rhythm.last_tries)
+        for job in self.running():
+            job.give_up()
+        await self._wait(None)
+
+    async def _wait(self, seconds: float | None) -> None:
         if self._tasks:
-            await asyncio.wait(self._tasks)
+            await asyncio.wait(self._tasks, timeout=seconds)

@@ -27,7 +27,7 @@ class Question:
 
 
 def check_request(request: SendRequest, max_characters: int) -> Question:
-    """InvalidInput for an empty or too long text, system prompt or key."""
+    """InvalidInput for a blank or too long text or key, and for a too long system prompt."""
     text = clean_user_text(request.text)
     system_prompt = clean_user_text(request.system_prompt or "")
     if is_blank(text):
@@ -36,7 +36,7 @@ def check_request(request: SendRequest, max_characters: int) -> Question:
         if len(value) > max_characters:
             raise InvalidInput(field, f"{len(value):,} characters; at most {max_characters:,} are possible.")
     key = request.submission_key
-    if not 0 < len(key) <= LONGEST_KEY or not key.isascii() or not key.isprintable():
+    if is_blank(key) or len(key) > LONGEST_KEY or not key.isascii() or not key.isprintable():
         raise InvalidInput("submission_key", "The form has no usable key; load the page again.")
     said = [str(request.conversation_id), system_prompt, text]
     digest = hashlib.sha256(json.dumps(said).encode()).hexdigest()

@@ -1,11 +1,15 @@
-"""How often things happen while turns run, in seconds."""
+"""How often and how long things happen while turns run, in seconds."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """A worker counts as dead when its heartbeat is older than `stale_after`."""
+    """A worker counts as dead when its heartbeat is older than `stale_after`.
+
+    `store_pauses` lie between tries to store an end; the last one repeats. `last_tries` is how long a process
+    that shuts down goes on trying.
+    """
 
     coalesce: float = 0.05
     checkpoint: float = 2.0
@@ -15,3 +19,5 @@ class Rhythm:
     poll: float = 1.0
     stop_wait: float = 2.0
     keep_log: float = 60.0
+    store_pauses: tuple[float, ...] = (0.2, 1.0, 3.0, 5.0)
+    last_tries: float = 4.0

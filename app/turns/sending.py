@@ -19,13 +19,14 @@ from app.conversations.ownership import owned_conversation, system_prompt_of
 from app.conversations.tree import Node, active_path, load_nodes
 from app.database.types import new_id
 from app.errors import Conflict, NotFound, TooMany
-from app.models import TURN_IS_LIVE, Conversation, Message, Submission, Turn, User
+from app.models import TURN_IS_LIVE, Conversation, Message, Submission, SystemPrompt, Turn, User
 from app.text import first_words, is_blank
 from app.turns import workers
 from app.turns.plan import Plan
 from app.turns.question import Question
 from app.turns.requests import SentTurn
 
+SYSTEM_PROMPT_EDITED = "system_prompt_edited"
 _RETRY_AFTER_S = 5
 _REFERENCE_ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # Without what looks alike.
 
@@ -82,12 +83,12 @@ async def store_question(
     await _check_live(session, user.id, conversation.id, acceptance)
     history = active_path(await load_nodes(session, conversation.id), conversation.active_leaf_id)
     asked, answer = _messages(conversation, history, question, user, acceptance.now)
-    turn = await _turn(session, conversation, history, question, acceptance)
+    system_prompt = await system_prompt_of(session, conversation)
+    turn = await _turn(session, conversation, history, question, acceptance, system_prompt)
     turn.user_message_id, turn.assistant_message_id = asked.id, answer.id
     conversation.next_seq += 2
     conversation.active_leaf_id = answer.id
     conversation.updated_at = acceptance.now
-    system_prompt = await system_prompt_of(session, conversation)
     plan = _plan(conversation, history, asked, turn, system_prompt, user.id, acceptance)
     asked.sent_sha256 = prompt.message_sha256(plan.salt, plan.path[-1])
     await _hash_history(session, history, plan.salt)
@@ -185,6 +186,7 @@ async def _turn(
     history: Sequence[Node],
     question: Question,
     acceptance: Acceptance,
+    system_prompt: str,
 ) -> Turn:
     base = await _base_turn(session, history)
     expected = expected_read(
@@ -203,8 +205,15 @@ async def _turn(
         worker_id=acceptance.worker_id,
         expected_read_tokens=expected.tokens,
         expected_is_minimum=expected.minimum,
+        outcome=SYSTEM_PROMPT_EDITED if base and await _edited_since(session, base, system_prompt) else None,
         created_at=acceptance.now,
     )
+
+
+async def _edited_since(session: AsyncSession, base: Turn, system_prompt: str) -> bool:
+    """By the texts: an edit that was taken back makes a new row and the same prompt."""
+    earlier = await session.get(SystemPrompt, base.system_prompt_id) if base.system_prompt_id else None
+    return system_prompt != (earlier.text if earlier else "")
 
 
 def _params(conversation: Conversation, limits: SendLimits) -> str:

@@ -5,13 +5,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import CursorResult, Update, func, select, update
+from sqlalchemy import ColumnElement, CursorResult, Update, exists, func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app import accounting
 from app.models import TURN_IS_LIVE, Conversation, Message, Turn
 from app.turns.answer import Answer
-from app.turns.endings import Ending
+from app.turns.endings import ROWS_GONE, WORKER_LOST, Ending
 from app.turns.plan import Plan
 
 
@@ -25,6 +25,16 @@ async def mark_running(session: AsyncSession, turn_id: UUID, *, model: str, back
     )
 
 
+async def save_progress(session: AsyncSession, plan: Plan, answer: Answer) -> None:
+    """The text so far and what is known of the prompt; how much was written is known at the end only.
+
+    Nothing changes where the turn has ended: its text may have been sent again already.
+    """
+    query = update(Turn).where(Turn.id == plan.turn_id, TURN_IS_LIVE).values(**_prompt_figures(plan, answer))
+    if await _changed(session, query):
+        await save_text(session, plan.assistant_message_id, answer.text)
+
+
 async def save_text(session: AsyncSession, message_id: UUID, text: str) -> None:
     """Text only grows, so a late checkpoint never overwrites a later text."""
     query = update(Message).where(Message.id == message_id, func.length(Message.text) < len(text))
@@ -32,11 +42,20 @@ async def save_text(session: AsyncSession, message_id: UUID, text: str) -> None:
 
 
 async def end_turn(session: AsyncSession, plan: Plan, answer: Answer, ending: Ending, now: datetime) -> bool:
-    """Stores the whole result; False, and no change, if the turn was ended or deleted before."""
+    """Stores the whole result; False, and no change, if the turn was ended or deleted before.
+
+    A worker that the database was away from may have been taken for dead wrongly. The true end replaces that
+    one as long as nobody has gone on from the text.
+    """
     await session.execute(
         select(Conversation.id).where(Conversation.id == plan.conversation_id).with_for_update(key_share=True)
     )
     ended = await close_turn(session, plan.turn_id, ending, now, _figures(plan, answer))
+    if not ended and ending != ROWS_GONE:
+        mistaken = (Turn.error_type == WORKER_LOST.error_type) & ~exists().where(
+            Message.conversation_id == plan.conversation_id, Message.parent_id == plan.assistant_message_id
+        )
+        ended = await _close(session, plan.turn_id, mistaken, ending, now, _figures(plan, answer))
     if ended:
         await save_text(session, plan.assistant_message_id, answer.text)
         touched = update(Conversation).where(Conversation.id == plan.conversation_id)
@@ -51,28 +70,45 @@ async def close_turn(
     now: datetime,
     figures: Mapping[str, Any] | None = None,
 ) -> bool:
+    return await _close(session, turn_id, TURN_IS_LIVE, ending, now, figures or {})
+
+
+async def _close(
+    session: AsyncSession,
+    turn_id: UUID,
+    condition: ColumnElement[bool],
+    ending: Ending,
+    now: datetime,
+    figures: Mapping[str, Any],
+) -> bool:
     return await _changed(
         session,
         update(Turn)
-        .where(Turn.id == turn_id, TURN_IS_LIVE)
+        .where(Turn.id == turn_id, condition)
         .values(
             status=ending.status,
             error_type=ending.error_type,
             error_message=ending.error_message,
             finished_at=now,
-            **(figures or {}),
+            **figures,
         ),
     )
 
 
-def _figures(plan: Plan, answer: Answer) -> dict[str, Any]:
+def _prompt_figures(plan: Plan, answer: Answer) -> dict[str, Any]:
     reported = answer.reported
     return {
         "input_tokens": reported.input_tokens,
         "cache_creation_input_tokens": reported.cache_creation_input_tokens,
         "cache_read_input_tokens": reported.cache_read_input_tokens,
-        "output_tokens": reported.output_tokens,
         "shortfall_tokens": accounting.shortfall(plan.expected_read_tokens, reported),
+    }
+
+
+def _figures(plan: Plan, answer: Answer) -> dict[str, Any]:
+    return {
+        **_prompt_figures(plan, answer),
+        "output_tokens": answer.reported.output_tokens,
         "backend_message_id": answer.message_id,
         "stop_reason": answer.stop_reason,
         "stop_sequence": answer.stop_sequence,

@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.routing import Mount, Route
@@ -17,6 +16,7 @@ from app.markdown import Markdown
 from app.settings import Settings
 from app.web import conversation_pages, operator_pages, sending, setup_page, signing_in, turn_routes
 from app.web.assets import STATIC_FOLDER, STATIC_PREFIX, contents_version
+from app.web.body_limit import BodyLimitMiddleware
 from app.web.crash_page import CrashPageMiddleware
 from app.web.error_pages import EXCEPTION_HANDLERS
 from app.web.form_guard import FormGuardMiddleware
@@ -62,7 +62,7 @@ def create_app(settings: Settings, *, clock: Clock = utc_now) -> Starlette:
     static_version = contents_version()
     page_middleware = [
         Middleware(SessionMiddleware, cookies=cookies, languages=languages),
-        Middleware(FormGuardMiddleware),
+        Middleware(FormGuardMiddleware, routes=PAGE_ROUTES),
     ]
 
     @asynccontextmanager
@@ -82,7 +82,7 @@ def create_app(settings: Settings, *, clock: Clock = utc_now) -> Starlette:
             Middleware(SecurityHeadersMiddleware, secure=settings.secure_cookies),
             Middleware(CrashPageMiddleware),
             Middleware(TrustedHostMiddleware, allowed_hosts=settings.trusted_hosts or ["*"], www_redirect=False),
-            Middleware(RequestBodyLimitMiddleware, max_body_size=MAX_BODY_BYTES),
+            Middleware(BodyLimitMiddleware, max_bytes=MAX_BODY_BYTES),
             Middleware(GZipMiddleware, minimum_size=1000),
         ],
         exception_handlers=EXCEPTION_HANDLERS,

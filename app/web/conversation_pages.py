@@ -7,6 +7,7 @@ from uuid import UUID
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from app.conversations.conversations import LONGEST_TITLE
 from app.conversations.views import ConversationView
 from app.errors import Conflict, InvalidInput
 from app.web.error_pages import status_of
@@ -14,7 +15,7 @@ from app.web.forms import field
 from app.web.pages import pages_of
 from app.web.problem_words import error_words
 from app.web.transcript import transcript_of
-from app.web.visit import account_of, house_of, visit_of
+from app.web.visit import account_of, house_of, visit_of, wants_fragment
 
 
 async def new_conversation(request: Request) -> Response:
@@ -36,7 +37,12 @@ async def new_conversation_page(
 
 
 async def conversation(request: Request) -> Response:
-    return await conversation_page(request, await view_of(request))
+    """The page; our script gets only the messages, to catch up with what happened in another window."""
+    view = await view_of(request)
+    if not wants_fragment(request):
+        return await conversation_page(request, view)
+    shown = await transcript_of(request).show(view, visit_of(request).language)
+    return pages_of(request).response(request, "fragments/messages.html", messages=shown, conversation=view)
 
 
 async def conversation_page(
@@ -59,6 +65,8 @@ async def conversation_page(
             "conversation": view,
             "messages": shown,
             "system_prompt": view.system_prompt,
+            "title": view.title,
+            "max_title": LONGEST_TITLE,
             "text": "",
             "problem": None,
             "settings_problem": None,
@@ -79,10 +87,14 @@ async def change_system_prompt(request: Request) -> Response:
 
 async def rename(request: Request) -> Response:
     owner, conversation_id = account_of(request).id, conversation_id_of(request)
+    title = " ".join(field(request, "title").split())
     try:
-        await house_of(request).conversations.rename(owner, conversation_id, field(request, "title"))
+        # The service would cut it to that length, which nobody has asked for here.
+        if len(title) > LONGEST_TITLE:
+            raise InvalidInput("title", f"At most {LONGEST_TITLE} characters are possible.")
+        await house_of(request).conversations.rename(owner, conversation_id, title)
     except InvalidInput as error:
-        return await _settings_refused(request, error)
+        return await _settings_refused(request, error, title=title)
     return RedirectResponse(f"/conversations/{conversation_id}", 303)
 
 

@@ -1,6 +1,7 @@
 """Errors to responses: a page for people, JSON for event streams, a paragraph for our own script.
 
-Each names the request's id, which the log holds too. Foreign and missing things look the same.
+Each names the request's id, which the log holds too. Foreign and missing things look the same. The text of a message
+that was being sent comes back in the page, in a form that sends it again; our script keeps it by itself.
 """
 
 from collections.abc import Mapping
@@ -12,8 +13,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 
 from app.errors import Conflict, InvalidInput, NotAllowed, NotFound, RecountError, TooMany
+from app.web.form_guard import comes_from_here
+from app.web.forms import typed_of
 from app.web.pages import pages_of
-from app.web.visit import SignInNeeded, house_of, wants_fragment
+from app.web.session_cookie import cookies_of
+from app.web.visit import SignInNeeded, house_of, visit_of, wants_fragment
 
 _STATUS_OF: Mapping[type[RecountError], int] = {
     InvalidInput: 400,
@@ -41,9 +45,21 @@ def error_response(request: Request, status: int, headers: Mapping[str, str] | N
     if not hasattr(request.state, "visit"):
         return PlainTextResponse(f"Error {status}. Request {request_id}.", status, headers)
     template = "fragments/error.html" if wants_fragment(request) else "error.html"
-    return pages_of(request).response(
-        request, template, status=status, headers=headers, code=status, request_id=request_id
+    response = pages_of(request).response(
+        request,
+        template,
+        status=status,
+        headers=headers,
+        code=status,
+        request_id=request_id,
+        typed=_own_text(request),
+        action=request.url.path,
     )
+    token = visit_of(request).token
+    if token not in request.cookies.values():
+        # A new visitor's error has passed by the middleware that sets the cookie; the form in the page needs it.
+        response.headers.append("set-cookie", cookies_of(request).visitor_header(token))
+    return response
 
 
 async def on_http_exception(request: Request, error: HTTPException) -> Response:
@@ -58,10 +74,17 @@ async def on_sign_in_needed(request: Request, error: SignInNeeded) -> Response:
     """To the sign-in page and back again; to the first account's page while there is no account."""
     if wants_fragment(request) or _wants_json(request):
         return error_response(request, 401)
+    if _own_text(request) is not None:
+        return error_response(request, 401)
     if await house_of(request).setup.needed():
         return RedirectResponse("/setup", 303)
     wanted = request.url.path if request.method in ("GET", "HEAD") else "/"
     return RedirectResponse("/sign-in" if wanted == "/" else f"/sign-in?next={quote(wanted)}", 303)
+
+
+def _own_text(request: Request) -> dict[str, str] | None:
+    """The message that was being sent, unless another site has put it into the visitor's mouth."""
+    return typed_of(request) if comes_from_here(request.headers) else None
 
 
 def _wants_json(request: Request) -> bool:

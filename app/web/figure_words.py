@@ -4,6 +4,7 @@ from typing import Literal
 
 from app.conversations.figures import TurnFigures
 from app.web.languages import Language
+from app.web.turn_totals import shortfall_on_purpose
 
 Absence = Literal["pending", "not_sent", "not_reported"]
 
@@ -37,6 +38,9 @@ def expected_words(figures: TurnFigures, has_base: bool, language: Language) -> 
 
 
 def shortfall_words(figures: TurnFigures, has_base: bool, language: Language) -> str:
+    on_purpose = shortfall_on_purpose(figures)
+    if on_purpose:
+        return language.gettext("%(n)s on purpose: system prompt changed", n=language.number(on_purpose))
     if figures.shortfall_tokens is not None:
         return language.number(figures.shortfall_tokens)
     if figures.expected_read_tokens is not None:

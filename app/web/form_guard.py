@@ -4,37 +4,44 @@ Fetch metadata or Origin must name this site, and the form must carry the token 
 parsed form is left in the request's state, so no view can read a body that was not checked.
 """
 
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.web.forms import read_form
 from app.web.visit import SignInNeeded, house_of, visit_of, wants_fragment
 
 FORM_TOKEN_FIELD = "form_token"  # noqa: S105 - the name of a form field
-FORM_MEDIA_TYPE = "application/x-www-form-urlencoded"
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class FormGuardMiddleware:
-    def __init__(self, app: ASGIApp) -> None:
+    """`routes` are those behind it; what none of them takes is left to the router, which refuses it."""
+
+    def __init__(self, app: ASGIApp, routes: Sequence[BaseRoute]) -> None:
         self.app = app
+        self.routes = routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] not in SAFE_METHODS:
+        if scope["method"] not in SAFE_METHODS and self._is_taken(scope):
             request = Request(scope, receive)
             if not comes_from_here(request.headers):
                 raise HTTPException(403)
             scope["state"]["form"] = await self._checked_form(request)
         await self.app(scope, receive, send)
 
+    def _is_taken(self, scope: Scope) -> bool:
+        return any(route.matches(scope)[0] is Match.FULL for route in self.routes)
+
     async def _checked_form(self, request: Request) -> dict[str, str]:
-        media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if media_type != FORM_MEDIA_TYPE:
+        fields = await read_form(request)
+        if fields is None:
             raise HTTPException(415)
-        fields = {name: str(value) for name, value in (await request.form()).items()}
         token = visit_of(request).token
         if not house_of(request).sessions.check_form_token(token, fields.pop(FORM_TOKEN_FIELD, "")):
             if wants_fragment(request) and visit_of(request).account is None:
@@ -49,4 +56,7 @@ def comes_from_here(headers: Headers) -> bool:
     if site is not None:
         return site in ("same-origin", "none")
     origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+    try:
+        return origin is None or urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+    except ValueError:  # A broken host in brackets.
+        return False

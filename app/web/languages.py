@@ -39,11 +39,12 @@ class Language:
         return format_decimal(value, format=pattern, locale=Locale.parse(self.tag))
 
     def percent(self, part: int, whole: int) -> str:
-        """A whole percentage. Only all is 100% and only nothing is 0%: rounding never says so by itself."""
-        rounded = round(100 * part / whole) if whole else 0
-        if 0 < part < whole:
-            rounded = min(max(rounded, 1), 99)
-        return f"{rounded}%"
+        """A whole percentage. Only all is 100% and only nothing is 0%; what lies close to them is "<1%" or ">99%"."""
+        if 0 < 100 * part < whole:
+            return "<1%"
+        if 99 * whole < 100 * part < 100 * whole:
+            return ">99%"
+        return f"{round(100 * part / whole) if whole else 0}%"
 
     def seconds(self, milliseconds: int) -> str:
         """Two decimals below ten seconds, one above; the unit is read out by `gettext`."""

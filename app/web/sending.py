@@ -1,6 +1,7 @@
 """Sending a message. Our script gets the new messages as a piece of HTML, other browsers a redirect.
 
-Whatever goes wrong, the text that was typed comes back with the answer.
+Whatever goes wrong, the text that was typed comes back with the answer; for what is not foreseen here, the error
+page gives it back.
 """
 
 from starlette.requests import Request
@@ -53,6 +54,8 @@ async def send_message(request: Request) -> Response:
     )
     try:
         sent = await house_of(request).turns.send(account_of(request).id, wanted)
+    except NotFound:
+        return await _conversation_gone(request, wanted)
     except (InvalidInput, Conflict, TooMany) as error:
         return await _refused(request, error, wanted)
     if wants_fragment(request):
@@ -82,6 +85,16 @@ async def _sent_messages(request: Request, sent: SentTurn) -> Response:
         messages=new,
         conversation=view,
     )
+
+
+async def _conversation_gone(request: Request, wanted: SendRequest) -> Response:
+    """It was deleted under the open page. The text can start a new one."""
+    if wants_fragment(request):
+        return pages_of(request).response(request, "fragments/gone.html", status=404)
+    words = visit_of(request).language.gettext(
+        "This conversation no longer exists. Your text is kept; if you send it, it starts a new conversation."
+    )
+    return await new_conversation_page(request, status=404, problem=words, text=wanted.text)
 
 
 async def _refused(request: Request, error: RecountError, wanted: SendRequest) -> Response:

@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from typing import cast
 
 from starlette.datastructures import MutableHeaders
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.house import House
+from app.auth import Account
 from app.settings import Settings
+from app.web.forms import read_form
 from app.web.languages import Language, chosen_tag
-from app.web.visit import Visit
+from app.web.visit import Visit, house_of
 
 SECONDS_PER_DAY = 86_400
 
@@ -57,22 +58,15 @@ class SessionMiddleware:
         self.languages = languages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        connection = HTTPConnection(scope)
-        house: House = scope["app"].state.house
-        token = connection.cookies.get(self.cookies.session_name, "")
-        account = await house.sessions.resolve(token) if token else None
+        request = Request(scope, receive)
+        token = request.cookies.get(self.cookies.session_name, "")
+        account = await self._account(request, token) if token else None
         new_visitor = False
         if account is None:
-            token = connection.cookies.get(self.cookies.visitor_name, "")
+            token = request.cookies.get(self.cookies.visitor_name, "")
             new_visitor = not token
             token = token or secrets.token_urlsafe(32)
-        accepted = connection.headers.get("accept-language", "")
-        scope["state"]["visit"] = Visit(
-            account=account,
-            token=token,
-            form_token=house.sessions.form_token(token),
-            language=self.languages[chosen_tag(account.locale if account else None, accepted)],
-        )
+        request.state.visit = self._visit(request, account, token)
 
         async def send_with_visitor(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -80,3 +74,22 @@ class SessionMiddleware:
             await send(message)
 
         await self.app(scope, receive, send_with_visitor if new_visitor else send)
+
+    async def _account(self, request: Request, token: str) -> Account | None:
+        """Where the look-up itself fails, the error page still has a language, and the text that was being sent."""
+        try:
+            return await house_of(request).sessions.resolve(token)
+        except Exception:
+            request.state.visit = self._visit(request, None, token)
+            if request.method == "POST":
+                await read_form(request)
+            raise
+
+    def _visit(self, request: Request, account: Account | None, token: str) -> Visit:
+        accepted = request.headers.get("accept-language", "")
+        return Visit(
+            account=account,
+            token=token,
+            form_token=house_of(request).sessions.form_token(token),
+            language=self.languages[chosen_tag(account.locale if account else None, accepted)],
+        )

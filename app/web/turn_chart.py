@@ -1,4 +1,4 @@
-"""The geometry of the bar chart of a conversation's turns: prompt = cached + shortfall + new; pure.
+"""The geometry of the bar chart of a conversation's turns: cached, shortfall or on purpose, new; pure.
 
 The template draws it as SVG; nothing here knows colours or HTML.
 """
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.conversations.figures import TurnFigures
+from app.web.turn_totals import shortfall_on_purpose, unwanted_shortfall
 
 PLOT_HEIGHT = 140.0
 BAR_WIDTH = 22
@@ -17,12 +18,12 @@ TOP_MARGIN = 14
 BOTTOM_MARGIN = 22
 MINIMUM_WIDTH = 320
 
-Layer = Literal["cached", "shortfall", "new"]
+Layer = Literal["cached", "shortfall", "on-purpose", "new"]
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """`y` and `height` in the chart's units; drawn from the bottom up: cached, shortfall, new."""
+    """`y` and `height` in the chart's units; drawn from the bottom up."""
 
     layer: Layer
     tokens: int
@@ -71,8 +72,13 @@ def layers_of(figures: TurnFigures) -> tuple[tuple[Layer, int], ...]:
     prompt, cached = figures.prompt_tokens, figures.cached_tokens
     if prompt is None or cached is None:
         return ()
-    missed = figures.shortfall_tokens or 0
-    return (("cached", cached), ("shortfall", missed), ("new", prompt - cached - missed))
+    on_purpose, missed = shortfall_on_purpose(figures) or 0, unwanted_shortfall(figures) or 0
+    return (
+        ("cached", cached),
+        ("shortfall", missed),
+        ("on-purpose", on_purpose),
+        ("new", prompt - cached - missed - on_purpose),
+    )
 
 
 def _segments(layers: Sequence[tuple[Layer, int]], highest: int, baseline: float) -> tuple[Segment, ...]:

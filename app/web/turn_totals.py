@@ -1,9 +1,14 @@
-"""The sums under a conversation's turn table, each with the number of turns that it covers; pure."""
+"""The sums under a conversation's turn table, each with the number of turns that it covers; pure.
+
+What was computed again because its owner changed the system prompt is no shortfall: it has a sum of its own.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from app.conversations.figures import TurnFigures
+
+SYSTEM_PROMPT_EDITED = "system_prompt_edited"
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +21,10 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class TurnTotals:
-    """`hit_rate` parts are summed over the turns that have both, so it is a share of tokens, not of turns."""
+    """The `rate` parts are summed over the turns that have both, so it is a share of tokens, not of turns.
+
+    `on_purpose` covers only the turns with a changed system prompt.
+    """
 
     turns: int
     prompt: Total
@@ -25,6 +33,7 @@ class TurnTotals:
     written: Total
     expected: Total
     shortfall: Total
+    on_purpose: Total
     rate_cached: int
     rate_prompt: int
     rate_covered: int
@@ -43,11 +52,22 @@ def totals_of(turns: Sequence[TurnFigures]) -> TurnTotals:
         computed=_total(turns, lambda turn: turn.computed_tokens),
         written=_total(turns, lambda turn: turn.output_tokens),
         expected=_total(turns, lambda turn: turn.expected_read_tokens),
-        shortfall=_total(turns, lambda turn: turn.shortfall_tokens),
+        shortfall=_total(turns, unwanted_shortfall),
+        on_purpose=_total(turns, shortfall_on_purpose),
         rate_cached=sum(cached for cached, _ in both),
         rate_prompt=sum(prompt for _, prompt in both),
         rate_covered=len(both),
     )
+
+
+def shortfall_on_purpose(turn: TurnFigures) -> int | None:
+    """In tokens; None for a turn that was sent with the system prompt of the turn before."""
+    return turn.shortfall_tokens if turn.outcome == SYSTEM_PROMPT_EDITED else None
+
+
+def unwanted_shortfall(turn: TurnFigures) -> int | None:
+    """In tokens; 0 where all that is missing is missing on purpose, None where it is not known."""
+    return 0 if shortfall_on_purpose(turn) is not None else turn.shortfall_tokens
 
 
 def _total(turns: Sequence[TurnFigures], figure: Callable[[TurnFigures], int | None]) -> Total:

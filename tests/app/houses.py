@@ -17,7 +17,7 @@ from app.turns import SendRequest, SentTurn, TurnEvent
 from app.turns.rhythm import Rhythm
 
 START = datetime(2026, 11, 29, 9, 30, tzinfo=UTC)
-QUICK = Rhythm(checkpoint=0.05, heartbeat=0.05, reap=0.05, poll=0.02)
+QUICK = Rhythm(checkpoint=0.05, heartbeat=0.05, reap=0.05, poll=0.02, store_pauses=(0.01, 0.05), last_tries=0.1)
 
 _keys = itertools.count(1)
 

@@ -3,9 +3,9 @@
 import pytest
 from playwright.sync_api import Browser, BrowserContext, CDPSession, Page, expect
 
-from tests.browser.chat import box, say, wait_until_complete
+from tests.browser.chat import box, say, wait_for_live_text, wait_until_complete
 from tests.browser.conftest import RunningSite, Watch, adopt_session
-from tests.scripted_backend import Gate, answer
+from tests.scripted_backend import Gate, answer, delta, ending, message_start
 
 pytestmark = pytest.mark.browser
 
@@ -125,6 +125,53 @@ def test_send_after_the_session_ended_keeps_the_text(started: Page) -> None:
     say(started, "still here")
     expect(started.locator(".composer .problem")).to_contain_text("Your text is kept")
     expect(box(started)).to_have_value("still here")
+
+
+def test_send_while_another_tab_has_sent_follows_that_answer(
+    site: RunningSite, signed_in: BrowserContext, started: Page
+) -> None:
+    gate = Gate()
+    other = signed_in.new_page()
+    other.goto(started.url)
+    site.backend.script(message_start(), delta("Begun"), gate, *ending(output_tokens=2))
+    say(other, "I was first")
+    gate.wait_arrived()
+    say(started, "I was second")
+    expect(started.locator(".composer .problem")).to_have_text("An answer is being written here.")
+    expect(box(started)).to_have_value("I was second")
+    wait_for_live_text(started, "Begun")
+    assert started.locator(".bubble").all_inner_texts() == ["Hello", "I was first"]
+    expect(started.get_by_role("button", name="Stop")).to_be_visible()
+    gate.open()
+    wait_until_complete(started, 2)
+    expect(started.locator(".composer .problem")).to_have_count(0)
+    box(started).press("Enter")
+    wait_until_complete(started, 3)
+
+
+def test_send_to_a_deleted_conversation_starts_a_new_one_with_the_text(started: Page) -> None:
+    other = started.context.new_page()
+    other.goto(f"{started.url}/delete")
+    other.get_by_role("button", name="Delete").click()
+    expect(other.get_by_text("No conversations yet.")).to_be_visible()
+    say(started, "too late")
+    expect(started.locator(".composer .problem")).to_contain_text("This conversation no longer exists.")
+    expect(box(started)).to_have_value("too late")
+    started.get_by_role("link", name="Start a new conversation").click()
+    expect(started.get_by_role("heading", level=1)).to_have_text("What would you like to ask?")
+    expect(box(started)).to_have_value("too late")
+
+
+def test_answer_of_a_conversation_that_is_deleted_meanwhile(site: RunningSite, started: Page) -> None:
+    gate = Gate()
+    site.backend.script(message_start(), delta("Begun"), gate, *ending(output_tokens=2))
+    say(started, "Go")
+    wait_for_live_text(started, "Begun")
+    other = started.context.new_page()
+    other.goto(f"{started.url}/delete")
+    other.get_by_role("button", name="Delete").click()
+    expect(started.locator(".transcript .problem")).to_contain_text("This conversation no longer exists.")
+    gate.open()
 
 
 def test_typing_goes_on_while_an_answer_is_written(site: RunningSite, started: Page) -> None:

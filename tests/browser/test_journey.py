@@ -11,7 +11,9 @@ from tests.browser.conftest import RunningSite
 
 pytestmark = pytest.mark.browser
 
-FIGURES = re.compile(r"([\d,]+) prompt tokens, ([\d,]+) from cache \((\d+)%\), ([\d,]+) computed · ([\d,]+) written")
+FIGURES = re.compile(
+    r"([\d,]+) prompt tokens, ([\d,]+) from cache \(([<>]?\d+)%\), ([\d,]+) computed · ([\d,]+) written"
+)
 
 
 def figures_of(line: str) -> tuple[int, int, int, int]:

@@ -65,6 +65,9 @@ def test_nothing_is_too_wide_or_too_small_on_a_phone(
     wait_until_complete(page, 1)
     path = page.url.removeprefix(site.url)
     page.locator(".settings > summary").click()
+    check(page)
+    page.get_by_role("heading", level=1).click()
+    expect(page.locator(".settings-panel")).to_be_hidden()
     page.locator(".figures summary").click()
     check(page)
     page.locator("[popovertarget]").click()
@@ -100,6 +103,68 @@ def test_conversation_opens_at_its_end_and_tab_reaches_everything(
         assert name in reached
 
 
+@pytest.mark.parametrize("viewport", [PHONE, {"width": 1280, "height": 800}])
+def test_title_and_settings_stay_in_view_and_cover_no_text(
+    chromium: Browser, site: RunningSite, watch: Watch, viewport: dict[str, int]
+) -> None:
+    context = chromium.new_context(base_url=site.url, viewport=viewport, locale="en-US")  # type: ignore[arg-type]
+    watch.over(context)
+    adopt_session(site, context)
+    page = context.new_page()
+    site.backend.script(*answer("line\n\n" * 80))
+    page.goto("/")
+    expect(page.locator("[data-hint]")).to_contain_text("Enter sends")
+    say(page, "A long story")
+    wait_until_complete(page, 1)
+    assert page.evaluate("scrollY") > 500
+    expect(page.get_by_role("heading", level=1)).to_be_in_viewport(ratio=1)
+    settings = page.locator(".settings > summary")
+    expect(settings).to_be_in_viewport(ratio=1)
+    assert page.evaluate("document.querySelector('.conversation-head').getBoundingClientRect().bottom") < 110
+    settings.click()
+    page.get_by_label("Title").fill("Another title")
+    page.get_by_role("button", name="Rename").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Another title")
+    # At the very top the head stands above the first words.
+    page.evaluate("scrollTo(0, 0)")
+    head = page.locator(".conversation-head").bounding_box()
+    first = page.locator(".bubble").bounding_box()
+    assert head is not None
+    assert first is not None
+    assert head["y"] + head["height"] <= first["y"]
+    context.close()
+
+
+@pytest.mark.parametrize("language", ["en-US", "ko-KR"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_turn_table_shows_figures_first_and_that_it_goes_on(
+    chromium: Browser, site: RunningSite, watch: Watch, language: str, width: int
+) -> None:
+    context = chromium.new_context(base_url=site.url, viewport={"width": width, "height": 800}, locale=language)
+    watch.over(context)
+    adopt_session(site, context)
+    page = context.new_page()
+    path = site.ask(site.visitors[0], "Hello")
+    page.goto(f"/operator{path}")
+    table = page.locator(".table-scroll")
+    assert table.evaluate("element => element.scrollWidth > element.clientWidth")
+    assert "linear-gradient" in table.evaluate("element => getComputedStyle(element).backgroundImage")
+    lines = page.evaluate(
+        "[...document.querySelectorAll('thead th')].map((cell) => {"
+        "  const range = document.createRange();"
+        "  range.selectNodeContents(cell);"
+        "  return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size;"
+        "})"
+    )
+    assert max(lines) <= 2
+    for name in ("prompt", "cached", "computed"):
+        expect(page.locator(f"[data-cell={name}]")).to_be_in_viewport(ratio=0.9)
+    table.evaluate("element => { element.scrollLeft = element.scrollWidth; }")
+    expect(page.locator("[data-cell=at]")).to_be_in_viewport(ratio=0.5)
+    expect(page.locator("[data-cell=number]")).to_be_in_viewport(ratio=1)
+    context.close()
+
+
 def test_main_journey_without_script(chromium: Browser, site: RunningSite, watch: Watch) -> None:
     context = chromium.new_context(base_url=site.url, java_script_enabled=False, locale="en-US")
     context.on("request", lambda request: watch.complaints.extend([] if site.url in request.url else [request.url]))
@@ -111,6 +176,7 @@ def test_main_journey_without_script(chromium: Browser, site: RunningSite, watch
     page.get_by_label("Your message").fill("First question")
     page.get_by_role("button", name="Send").click()
     # The page refreshes itself until the answer is there.
+    expect(page.locator("[data-hint]")).to_have_text("At most 32,000 characters.")
     expect(page.locator(".figures summary")).to_contain_text("prompt tokens", timeout=15_000)
 
     gate = Gate()

@@ -72,6 +72,33 @@ def test_escape_stops_before_the_first_token(site: RunningSite, signed_in: Brows
     gate.open()
 
 
+def test_refused_stop_is_told_and_can_be_pressed_again(
+    site: RunningSite, signed_in: BrowserContext, page: Page
+) -> None:
+    gate = Gate()
+    site.backend.script(STARTED, delta("Begun"), gate, *ending(output_tokens=3))
+    page.goto("/")
+    say(page, "Go")
+    wait_for_live_text(page, "Begun")
+    cookies = signed_in.cookies()
+    signed_in.clear_cookies()
+    stop = page.get_by_role("button", name="Stop")
+    stop.click()
+    expect(page.locator(".composer .problem")).to_contain_text("You have been signed out.")
+    signed_in.add_cookies(cookies)  # type: ignore[arg-type]  # What was given is what is taken.
+    page.route("**/stop", lambda route: route.fulfill(status=503, body="<h1>Bad gateway</h1>"))
+    stop.click()
+    expect(page.locator(".composer .problem")).to_have_text(
+        "The answer could not be stopped. Check the connection and press Stop again."
+    )
+    page.unroute("**/stop")
+    stop.click()
+    wait_until_complete(page, 1)
+    expect(page.locator(".composer .problem")).to_have_count(0)
+    assert "stopped by you" in footer(page, 1)
+    gate.open()
+
+
 def test_app_restart_in_mid_answer_ends_in_a_named_state(
     site: RunningSite, signed_in: BrowserContext, page: Page
 ) -> None:

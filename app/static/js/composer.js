@@ -1,6 +1,6 @@
 // The message box: keys, Korean input, a draft that survives a reload, and sending without leaving the page.
 
-import { FRAGMENT_HEADERS, elementsOf, fill } from "./conversation.js";
+import { FRAGMENT_HEADERS, elementsOf, fill, say } from "./conversation.js";
 
 /** @typedef {import("./conversation.js").Conversation} Conversation */
 
@@ -14,7 +14,7 @@ const SAVE_HEADER = "submission-key";
  */
 export function startComposer(form, conversation) {
   const box = /** @type {HTMLTextAreaElement} */ (form.querySelector("textarea[name=text]"));
-  const draft = `draft:${form.dataset.owner}:${location.pathname}`;
+  const draft = draftOf(form, location.pathname);
   if (!box.value) box.value = sessionStorage.getItem(draft) ?? "";
   const onInput = () => {
     sessionStorage.setItem(draft, box.value);
@@ -47,6 +47,11 @@ export function startComposer(form, conversation) {
   });
 }
 
+/** Where the half-written text of a page lies. @param {HTMLFormElement} form @param {string} path */
+function draftOf(form, path) {
+  return `draft:${form.dataset.owner}:${path}`;
+}
+
 /** True once the server has the message. @param {HTMLFormElement} form @param {URLSearchParams} body @param {Conversation | null} conversation */
 async function send(form, body, conversation) {
   const problem = /** @type {HTMLElement} */ (form.querySelector("[data-problem]"));
@@ -60,20 +65,13 @@ async function send(form, body, conversation) {
     else if (response.status === 201) conversation?.add(await response.text());
     else if (response.status === 401) say(problem, form.dataset.signedOut);
     else problem.replaceChildren(elementsOf(await response.text()));
+    if (response.status === 409) await conversation?.catchUp();
+    if (response.status === 404) sessionStorage.setItem(draftOf(form, "/"), body.get("text") ?? "");
     return response.status === 201;
   } catch {
     say(problem, form.dataset.unreachable);
     return false;
   }
-}
-
-/** @param {HTMLElement} problem @param {string | undefined} words */
-function say(problem, words) {
-  const line = document.createElement("p");
-  line.className = "problem";
-  line.role = "alert";
-  line.textContent = words ?? "";
-  problem.replaceChildren(line);
 }
 
 /**
@@ -127,12 +125,11 @@ function grow(box) {
 /** Says how long the text is once it comes near the limit. @param {HTMLFormElement} form @param {HTMLTextAreaElement} box */
 function count(form, box) {
   const hint = /** @type {HTMLElement} */ (form.querySelector("[data-hint]"));
-  hint.dataset.usual ??= hint.textContent ?? "";
   const max = Number(box.dataset.max);
   const length = box.value.length < max * WARN_FROM ? 0 : [...box.value].length;
   const near = length >= max * WARN_FROM;
   hint.classList.toggle("counting", near);
   hint.classList.toggle("too-long", length > max);
   const words = length > max ? hint.dataset.tooLong : hint.dataset.near;
-  hint.textContent = near ? fill(words ?? "", { count: length, max }) : hint.dataset.usual;
+  hint.textContent = near ? fill(words ?? "", { count: length, max }) : hint.dataset.usual ?? "";
 }

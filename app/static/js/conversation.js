@@ -20,12 +20,22 @@ export function fill(words, values) {
   return words.replace(/\{(\w+)\}/g, (_, name) => numbers.format(values[name]));
 }
 
+/** A line that says what went wrong. @param {Element} place @param {string | undefined} words */
+export function say(place, words) {
+  const line = document.createElement("p");
+  line.className = "problem";
+  line.role = "alert";
+  line.textContent = words ?? "";
+  place.replaceChildren(line);
+}
+
 export class Conversation {
   /** @param {HTMLElement} transcript */
   constructor(transcript) {
     this.transcript = transcript;
     this.dock = /** @type {HTMLElement} */ (document.querySelector("[data-dock]"));
     this.composer = /** @type {HTMLFormElement} */ (document.querySelector("form[data-composer]"));
+    this.problem = /** @type {HTMLElement} */ (this.composer.querySelector("[data-problem]"));
     this.stopForm = /** @type {HTMLFormElement} */ (document.querySelector("form[data-stop]"));
     this.stopButton = /** @type {HTMLButtonElement} */ (this.stopForm.querySelector("button"));
     this.announcer = /** @type {HTMLElement} */ (document.querySelector("[data-announcer]"));
@@ -68,12 +78,28 @@ export class Conversation {
   async stop() {
     this.stopButton.disabled = true;
     this.#stopLabel(this.stopButton.dataset.stopping);
+    this.problem.replaceChildren();
     const body = new URLSearchParams(/** @type {any} */ (new FormData(this.stopForm)));
     try {
-      await fetch(this.stopForm.action, { method: "POST", body, headers: FRAGMENT_HEADERS });
+      const response = await fetch(this.stopForm.action, { method: "POST", body, headers: FRAGMENT_HEADERS });
+      if (response.ok) return; // The stream tells when the answer has ended.
+      if (response.status >= 500) throw new Error(String(response.status));
+      this.problem.replaceChildren(response.status === 404 ? this.#gone() : elementsOf(await response.text()));
     } catch {
-      this.#readyToStop(); // The connection is gone; the reader may press again.
+      say(this.problem, this.stopForm.dataset.notStopped);
     }
+    this.#readyToStop(); // The reader may press again.
+  }
+
+  /** Shows the conversation as it is on the server, after another window has changed it. */
+  async catchUp() {
+    const response = await fetch(location.pathname, { headers: FRAGMENT_HEADERS });
+    if (!response.ok) return;
+    const elements = elementsOf(await response.text());
+    addCopyButtons(elements, this.transcript);
+    this.transcript.replaceChildren(elements);
+    this.scrolling.toEnd();
+    this.#followLive(this.transcript);
   }
 
   /** @param {ParentNode} root */
@@ -109,7 +135,7 @@ export class Conversation {
     try {
       const response = await fetch(/** @type {string} */ (article.dataset.self), { headers: FRAGMENT_HEADERS });
       if (response.status >= 500) throw new Error(String(response.status));
-      const elements = elementsOf(await response.text());
+      const elements = response.status === 404 ? this.#gone() : elementsOf(await response.text());
       const settled = /** @type {HTMLElement} */ (elements.firstElementChild);
       addCopyButtons(elements, this.transcript);
       article.replaceWith(elements);
@@ -136,10 +162,17 @@ export class Conversation {
   /** @param {HTMLElement} settled */
   #setIdle(settled) {
     this.dock.dataset.state = "idle";
+    this.problem.replaceChildren(); // What stood there was about the running answer.
     this.#lockSettings(false);
     const complete = settled.dataset.status === "completed";
     this.announce(complete ? this.announcer.dataset.complete : this.announcer.dataset.ended);
     document.querySelector(".conversation-list [aria-current] .running-dot")?.remove();
+  }
+
+  /** Words for a conversation that was deleted in another window. */
+  #gone() {
+    const template = /** @type {HTMLTemplateElement} */ (document.querySelector("template[data-gone]"));
+    return /** @type {DocumentFragment} */ (template.content.cloneNode(true));
   }
 
   #readyToStop() {

@@ -1,4 +1,4 @@
-// Starts what the page at hand has: time zone fields everywhere, composer and stream in a conversation.
+// Starts what the page at hand has: time zone fields everywhere, settings, composer and stream in a conversation.
 
 import { startComposer } from "./composer.js";
 import { addCopyButtons } from "./copying.js";
@@ -7,6 +7,12 @@ import { Conversation } from "./conversation.js";
 for (const field of document.querySelectorAll("input[data-time-zone]")) {
   /** @type {HTMLInputElement} */ (field).value = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
 }
+
+// The settings lie over the text, so a press beside them puts them away.
+const settings = /** @type {HTMLDetailsElement | null} */ (document.querySelector("details.settings"));
+addEventListener("click", (event) => {
+  if (settings?.open && !settings.contains(/** @type {Node} */ (event.target))) settings.open = false;
+});
 
 const transcript = /** @type {HTMLElement | null} */ (document.querySelector("[data-transcript]"));
 const composer = /** @type {HTMLFormElement | null} */ (document.querySelector("form[data-composer]"));

@@ -1,3 +1,5 @@
+from contextlib import suppress
+
 import pytest
 from argon2 import PasswordHasher
 from sqlalchemy import select
@@ -91,45 +93,69 @@ async def tries_until_refused(accounts: Accounts, name: str, remote: str) -> int
     raise AssertionError("nothing was refused")
 
 
-async def test_tries_are_limited_per_name_and_per_remote(database: Database, anna: User) -> None:
+async def test_tries_are_limited_per_name_and_remote_and_per_remote(database: Database, anna: User) -> None:
     """Where the window turns over in the middle of the test, one more is let through."""
     accounts = accounts_on(database)
-    assert await tries_until_refused(accounts, "anna", "10.0.0.{}") in (10, 11)
+    assert await tries_until_refused(accounts, "anna", "10.0.0.1") in (10, 11)
     with pytest.raises(TooMany) as caught:
-        await accounts.sign_in("ANNA", "correct horse", "10.0.1.1")
+        await accounts.sign_in("ANNA", "correct horse", "10.0.0.1")
     assert caught.value.retry_after > 0
+    assert (await accounts.sign_in("anna", "correct horse", "10.0.0.2")).name == "Anna"
     assert await tries_until_refused(accounts, "name {}", "10.0.2.1") in (30, 31)
     with pytest.raises(InvalidInput):
         await accounts.sign_in("somebody else", "wrong", "10.0.3.1")
 
 
-async def counts_until_refused(limits: list[SignInLimits]) -> int:
-    for number in range(100):
+async def counts_until_refused(limits: list[SignInLimits], remote: str, rounds: int = 1) -> int:
+    """`rounds` tries from each address."""
+    for number in range(1000):
         try:
-            await limits[number % 2].count_try("anna", f"10.0.0.{number}")
+            await limits[number % len(limits)].count_try("anna", remote.format(number // rounds))
         except TooMany:
             return number
     raise AssertionError("nothing was refused")
+
+
+async def test_one_address_alone_cannot_shut_a_name_out() -> None:
+    limits = SignInLimits(None)
+    for _ in range(20):
+        with suppress(TooMany):
+            for _ in range(20):
+                await limits.count_try("anna", "10.0.0.1")
+    await limits.count_try("anna", "10.0.0.2")
+
+
+async def test_many_addresses_together_reach_the_limit_of_a_name() -> None:
+    limits = SignInLimits(None)
+    assert await counts_until_refused([limits], "10.0.0.{}", rounds=5) in (200, 201)
+    await limits.count_try("berta", "10.0.1.1")
+    await limits.forgive("anna", "10.0.1.1")
+    await limits.count_try("anna", "10.0.1.1")
 
 
 async def test_processes_count_together_in_redis() -> None:
     with ValkeyServer() as server:
         url = f"redis://{server.host}:{server.port}/0"
         limits = [SignInLimits(url), SignInLimits(url)]
-        counted = await counts_until_refused(limits)
-        await limits[0].forgive("anna")
-        await limits[1].count_try("anna", "10.0.0.100")
+        counted = await counts_until_refused(limits, "10.0.0.1")
+        await limits[0].forgive("anna", "10.0.0.1")
+        await limits[1].count_try("anna", "10.0.0.1")
         for limit in limits:
             await limit.close()
     assert counted in (10, 11)
 
 
+@pytest.mark.parametrize("url", ["redis://localhost", "rediss://127.0.0.1", "unix:///nowhere/redis.sock"])
+async def test_any_usable_redis_url_is_taken(url: str) -> None:
+    await SignInLimits(url).close()
+
+
 async def test_a_success_starts_the_count_of_its_name_anew(database: Database, anna: User) -> None:
     accounts = accounts_on(database)
     for _ in range(3):
-        for number in range(5):
+        for _ in range(5):
             with pytest.raises(InvalidInput):
-                await accounts.sign_in("anna", "wrong", f"10.0.0.{number}")
+                await accounts.sign_in("anna", "wrong", "10.0.0.9")
         await accounts.sign_in("anna", "correct horse", "10.0.0.9")
 
 
@@ -138,7 +164,7 @@ async def test_tries_that_cannot_be_counted_are_refused(database: Database, anna
     accounts = Accounts(database, MovingClock(), cheap_passwords(), limits)
     with pytest.raises(TooMany):
         await accounts.sign_in("anna", "correct horse", "1.2.3.4")
-    await limits.forgive("anna")
+    await limits.forgive("anna", "1.2.3.4")
     await limits.close()
 
 

@@ -116,6 +116,21 @@ async def test_system_prompt_changes_later_turns_and_keeps_the_old_row(
     assert "system" not in backend.questions[-1].json()
 
 
+async def test_the_turn_after_an_edited_system_prompt_says_so(house: House, anna: UUID) -> None:
+    """An edit that is taken back before the next question is none."""
+    sent = await ask(house, anna, "One", system_prompt="Old")
+    for prompts in ([], ["New"], [], ["Old", "New"], [""], [], ["Old"]):
+        for prompt in prompts:
+            await house.conversations.set_system_prompt(anna, sent.conversation_id, prompt)
+        await ask(house, anna, "Next", sent.conversation_id)
+    figures = [row.figures for row in (await house.reports.conversation(sent.conversation_id)).turns]
+    edited = "system_prompt_edited"
+    assert [turn.outcome for turn in figures] == [None, None, edited, None, None, edited, None, edited]
+    assert figures[2].expected_read_tokens is not None
+    assert figures[2].shortfall_tokens is not None
+    assert figures[2].shortfall_tokens > 0
+
+
 async def test_system_prompt_is_refused_while_a_turn_is_live_and_when_too_long(
     house: House, anna: UUID, backend: ScriptedBackend
 ) -> None:

@@ -153,6 +153,14 @@ def test_migrate_says_in_one_line_why_it_cannot(tmp_path: Path) -> None:
         assert "\n" not in caught.value.message
 
 
+def test_a_file_that_is_no_database_is_named_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "recount.db").write_text("This is no database. " * 100)
+    for function in (migrate, check_revision, check_drift):
+        with pytest.raises(ConfigurationError, match="RECOUNT_DATABASE_URL") as caught:
+            function(f"sqlite:///{tmp_path / 'recount.db'}")
+        assert "\n" not in caught.value.message
+
+
 def test_migrations_are_found_in_the_checkout() -> None:
     assert (migrations_folder() / "env.py").is_file()
 

@@ -61,7 +61,7 @@ async def test_rows_stay_readable_after_their_unit_of_work(database: Database) -
     assert setting.value == "1"
 
 
-@pytest.mark.parametrize("url", ["mysql://x/y", "sqlite://", "sqlite:///:memory:", "nonsense"])
+@pytest.mark.parametrize("url", ["mysql://x/y", "sqlite://", "sqlite:///:memory:", "nonsense", "postgresql://h:port/d"])
 def test_urls_of_other_databases_are_refused(url: str) -> None:
     with pytest.raises(ConfigurationError, match="RECOUNT_DATABASE_URL"):
         parse_url(url)

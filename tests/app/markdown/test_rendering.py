@@ -1,7 +1,8 @@
 """Markdown of models that mean well, and of those that do not."""
 
-import time
+import sys
 from html.parser import HTMLParser
+from types import FrameType
 
 import pytest
 from hypothesis import given, settings
@@ -136,18 +137,32 @@ def test_too_long_text_is_left_to_the_caller() -> None:
 PATHOLOGICAL = ["[", "![", "*a_ ", "> ", "`", "- ", "<", "a\n", "**", "&#", "[a](", "![a](", "~~", "|a", "http://a "]
 
 
-def seconds_for(text: str) -> float:
-    started = time.process_time()
-    render(text[:MAX_RENDERED_CHARACTERS])
-    return time.process_time() - started
+def calls_for(text: str) -> int:
+    """How many function calls rendering takes: a cost that is the same on every machine."""
+    calls = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        render(text)
+    finally:
+        sys.setprofile(before)
+    return calls
 
 
-def test_pathological_text_costs_no_more_than_a_few_ordinary_answers() -> None:
-    ordinary = "- **item** with `code` and a [link](https://example.org), *more* or less\n"
-    yardstick = seconds_for(ordinary * min(MAX_BRACKETS, MAX_RENDERED_CHARACTERS // len(ordinary)))
-    for piece in PATHOLOGICAL:
-        count = MAX_BRACKETS if "[" in piece else MAX_RENDERED_CHARACTERS // len(piece)
-        assert seconds_for(piece * count) < 20 * yardstick, piece
+@pytest.mark.parametrize("piece", PATHOLOGICAL)
+def test_pathological_text_is_refused_above_the_limits(piece: str) -> None:
+    count = MAX_BRACKETS if "[" in piece else MAX_RENDERED_CHARACTERS // len(piece)
+    assert MARKDOWN.render(piece * (count + 1), "") is None
+
+
+@pytest.mark.parametrize("piece", PATHOLOGICAL)
+def test_pathological_text_costs_in_proportion_to_its_length(piece: str) -> None:
+    assert calls_for(piece * 200) < 3 * calls_for(piece * 100)
 
 
 ALPHABET = st.sampled_from(

@@ -65,3 +65,24 @@ async def test_conversations_sum_what_was_reported_page_by_page(
     assert (oldest.turns, oldest.reported_turns) == (2, 1)
     assert (oldest.prompt_tokens, oldest.cached_tokens) == (27, 19)
     assert await house.reports.conversations(before=oldest.id) == []
+
+
+async def test_conversations_come_by_last_activity_and_pages_neither_lose_nor_repeat(
+    house: House, anna: UUID, clock: MovingClock
+) -> None:
+    sent = [await ask(house, anna, text) for text in ("a", "b", "c", "d")]
+    clock.advance(minutes=1)
+    await ask(house, anna, "more", sent[1].conversation_id)
+    await ask(house, anna, "more", sent[0].conversation_id)
+    order = [sent[number].conversation_id for number in (1, 0, 3, 2)]
+    assert [row.id for row in await house.reports.conversations()] == order
+    pages = []
+    before = before_at = None
+    while rows := await house.reports.conversations(limit=1, before=before, before_at=before_at):
+        pages.append(rows[0].id)
+        before, before_at = rows[0].id, rows[0].updated_at
+        clock.advance(minutes=1)
+        await ask(house, anna, "and on", rows[0].id)
+    assert pages == order
+    alone = await house.reports.conversations(before=order[0])
+    assert [row.id for row in alone] == []

@@ -1,6 +1,8 @@
 """Jobs whose surroundings fail in ways that no backend and no database plays for us."""
 
+import itertools
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -10,17 +12,19 @@ from sqlalchemy.exc import OperationalError
 
 from app.database import Database
 from app.database.types import new_id
-from app.models import Turn
+from app.models import Message, Turn
 from app.prompt import PathMessage
 from app.settings import Backend
+from app.turns import turn_rows
+from app.turns.answer import Answer
 from app.turns.backends import Backends
 from app.turns.bus import MemoryBus
-from app.turns.endings import STOPPED
+from app.turns.endings import COMPLETED, ROWS_GONE, SHUT_DOWN, STOPPED, WORKER_LOST
 from app.turns.job import Job, Workshop
 from app.turns.jobs import Jobs
 from app.turns.plan import Plan
 from inference_client import InferenceClient, MessageStream
-from tests.app.houses import START, MovingClock, add_user
+from tests.app.houses import QUICK, START, MovingClock, add_user
 from tests.app.turns.test_workers import add_live_turn, add_worker
 
 pytestmark = pytest.mark.anyio
@@ -72,7 +76,7 @@ async def stored_turn(database: Database) -> Turn:
 async def test_an_error_of_our_own_fails_the_turn(database: Database, plan: Plan) -> None:
     backends = OneBackend(BrokenClient("http://127.0.0.1:9"))
     bus = MemoryBus(keep_seconds=60)
-    await Job(plan, Workshop(database, backends, bus, MovingClock(), b"", 0.05)).run()
+    await Job(plan, Workshop(database, backends, bus, MovingClock(), b"", QUICK)).run()
     turn = await stored_turn(database)
     assert (turn.status, turn.error_type) == ("failed", "internal")
     await backends.close()
@@ -80,20 +84,70 @@ async def test_an_error_of_our_own_fails_the_turn(database: Database, plan: Plan
 
 async def test_a_cut_before_the_job_begins_stops_it(database: Database, plan: Plan) -> None:
     backends = OneBackend(BrokenClient("http://127.0.0.1:9"))
-    job = Job(plan, Workshop(database, backends, MemoryBus(keep_seconds=60), MovingClock(), b"", 0.05))
+    job = Job(plan, Workshop(database, backends, MemoryBus(keep_seconds=60), MovingClock(), b"", QUICK))
     job.cut(STOPPED)
     await job.run()
     assert (await stored_turn(database)).status == "stopped"
     await backends.close()
 
 
-async def test_an_end_that_cannot_be_stored_leaves_the_row_live_and_no_log(database: Database, plan: Plan) -> None:
+async def test_an_end_is_tried_until_it_is_stored(database: Database, plan: Plan) -> None:
     backends = OneBackend(BrokenClient("http://127.0.0.1:9"))
     bus = MemoryBus(keep_seconds=60)
-    await Job(plan, Workshop(database, backends, bus, lost_clock, b"", 0.05, (0.0, 0.0))).run()
-    assert (await stored_turn(database)).status == "running"
+    tries = itertools.count(1)
+
+    def clock() -> datetime:
+        return START if next(tries) > 10 else lost_clock()
+
+    await Job(plan, Workshop(database, backends, bus, clock, b"", replace(QUICK, store_pauses=(0.0,)))).run()
+    turn = await stored_turn(database)
+    assert (turn.status, turn.error_type) == ("failed", "internal")
+    events = bus.follow(plan.turn_id, 0)
+    assert events is not None
+    assert [event.kind async for event in events][-1] == "end"
+    await backends.close()
+
+
+async def test_an_end_that_cannot_be_stored_is_given_up_at_the_shutdown(database: Database, plan: Plan) -> None:
+    backends = OneBackend(BrokenClient("http://127.0.0.1:9"))
+    bus = MemoryBus(keep_seconds=60)
+    jobs = Jobs(Workshop(database, backends, bus, lost_clock, b"", replace(QUICK, store_pauses=(3600.0,))))
+    jobs.start(plan)
+    await jobs.close(SHUT_DOWN, drain=0)
+    assert (await stored_turn(database)).status in ("queued", "running")
     assert bus.snapshot(plan.turn_id) is None
     await backends.close()
+
+
+@pytest.mark.parametrize("followed", [False, True])
+async def test_a_worker_that_was_taken_for_dead_stores_the_true_end_unless_somebody_went_on(
+    database: Database, plan: Plan, followed: bool
+) -> None:
+    answer = Answer(0.0, early_start=True)
+    answer.add("The whole text")
+    async with database.write() as session:
+        await turn_rows.close_turn(session, plan.turn_id, WORKER_LOST, START)
+        if followed:
+            session.add(
+                Message(
+                    conversation_id=plan.conversation_id,
+                    parent_id=plan.assistant_message_id,
+                    seq=2,
+                    role="user",
+                    text="Next",
+                    created_at=START,
+                )
+            )
+    async with database.write() as session:
+        assert not await turn_rows.end_turn(session, plan, answer, ROWS_GONE, START)
+        assert await turn_rows.end_turn(session, plan, answer, COMPLETED, START) is not followed
+    async with database.write() as session:
+        await turn_rows.save_progress(session, plan, answer)
+    async with database.read() as session:
+        text = (await session.get_one(Message, plan.assistant_message_id)).text
+    turn = await stored_turn(database)
+    expected = ("interrupted", "worker_lost", "") if followed else ("completed", None, "The whole text")
+    assert (turn.status, turn.error_type, text) == expected
 
 
 async def test_a_job_that_breaks_is_forgotten(database: Database, plan: Plan) -> None:
@@ -102,7 +156,7 @@ async def test_a_job_that_breaks_is_forgotten(database: Database, plan: Plan) ->
     def broken_clock() -> datetime:
         raise ZeroDivisionError
 
-    shop = Workshop(database, backends, MemoryBus(keep_seconds=60), broken_clock, b"", 0.05)
+    shop = Workshop(database, backends, MemoryBus(keep_seconds=60), broken_clock, b"", QUICK)
     jobs = Jobs(shop)
     jobs.start(plan)
     assert jobs.knows(plan.turn_id)
@@ -114,7 +168,7 @@ async def test_a_job_that_breaks_is_forgotten(database: Database, plan: Plan) ->
 
 async def test_a_turn_is_known_before_its_job_is(database: Database) -> None:
     backends = OneBackend(BrokenClient("http://127.0.0.1:9"))
-    jobs = Jobs(Workshop(database, backends, MemoryBus(keep_seconds=60), MovingClock(), b"", 0.05))
+    jobs = Jobs(Workshop(database, backends, MemoryBus(keep_seconds=60), MovingClock(), b"", QUICK))
     turn_id = new_id()
     with jobs.announced(turn_id):
         assert jobs.knows(turn_id)

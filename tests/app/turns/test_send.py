@@ -74,6 +74,7 @@ async def test_hashes_of_what_was_sent_are_stored(house: House, anna: UUID) -> N
         (SendRequest("k", "x" * 32_001), "text"),
         (SendRequest("k", "x", system_prompt="x" * 32_001), "system_prompt"),
         (SendRequest("", "x"), "submission_key"),
+        (SendRequest("   ", "x"), "submission_key"),
         (SendRequest("k" * 65, "x"), "submission_key"),
         (SendRequest("k\x00", "x"), "submission_key"),
     ],

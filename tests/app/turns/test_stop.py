@@ -7,6 +7,7 @@ from sqlalchemy import update
 from app.house import House, open_house
 from app.models import Turn
 from app.turns import TurnEvent
+from app.turns.workers import Process
 from tests.app.houses import QUICK, add_user, ask, follow, last_answer, question, settings_for, until_kind
 from tests.scripted_backend import Gate, ScriptedBackend, Step, answer, delta, head, message_start, ping
 
@@ -92,7 +93,10 @@ async def test_stop_from_another_process_arrives_by_its_flag(
     backend.script(message_start(), delta("Part"), gate, *answer("never"))
     sent = await house.turns.send(anna, question())
     events = await house.turns.events(anna, sent.turn_id, 0)
-    async with open_house(settings_for(database_url, backend_url), clock=house.clock, rhythm=QUICK) as other:
+    await until_kind(events, "delta")
+    settings = settings_for(database_url, backend_url)
+    elsewhere = Process("elsewhere", 1)
+    async with open_house(settings, clock=house.clock, rhythm=QUICK, process=elsewhere) as other:
         await other.turns.stop(anna, sent.turn_id)
         end = await until_kind(events, "end")
     assert end.data["status"] == "stopped"

@@ -1,6 +1,6 @@
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -15,6 +15,7 @@ from app.database.types import new_id
 from app.house import House, open_house
 from app.models import Conversation, Message, Turn, Worker
 from app.turns.rhythm import Rhythm
+from app.turns.workers import Process
 from tests.app.houses import (
     QUICK,
     START,
@@ -80,11 +81,49 @@ async def add_live_turn(database: Database, owner: UUID, worker_id: UUID, text: 
     return conversation.id
 
 
-async def add_worker(database: Database, heartbeat_at: datetime) -> UUID:
-    worker = Worker(id=new_id(), host="elsewhere/1", started_at=START, heartbeat_at=heartbeat_at)
+async def add_worker(database: Database, heartbeat_at: datetime, host: str = "elsewhere/1") -> UUID:
+    worker = Worker(id=new_id(), host=host, started_at=START, heartbeat_at=heartbeat_at)
     async with database.write() as session:
         session.add(worker)
     return worker.id
+
+
+def start_python(code: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
+
+
+async def test_turns_of_processes_that_are_gone_from_this_host_end_at_the_start(
+    database: Database, database_url: str, backend_url: str
+) -> None:
+    owner = await add_user(database)
+    gone = start_python("pass")
+    gone.communicate()
+    with start_python("input()") as running:
+        process = Process("here", 5)
+        hosts = [
+            f"here/{gone.pid}",
+            "here/5",
+            f"here/{running.pid}",
+            f"elsewhere/{gone.pid}",
+            "here/0",
+            "here",
+            "here/1",
+        ]
+        workers = [await add_worker(database, START, host) for host in hosts]
+        ids = [await add_live_turn(database, owner, worker, "Part") for worker in workers]
+        settings = settings_for(database_url, backend_url)
+        async with open_house(settings, clock=MovingClock(), rhythm=Rhythm(), process=process) as house:
+            turns = [await figures(house, owner, conversation_id) for conversation_id in ids]
+            async with database.read() as session:
+                known = set(await session.scalars(select(Worker.host)))
+        running.communicate()
+    assert [turn.status for turn in turns] == ["interrupted"] * 2 + ["running"] * 5
+    assert turns[0].error_type == "worker_lost"
+    assert known == {*hosts[1:]}  # "here/5" is the new worker now.
+
+
+def test_a_number_that_no_process_can_have_is_no_process() -> None:
+    assert not Process("here", 10**30).exists()
 
 
 async def figures(house: House, owner: UUID, conversation_id: UUID) -> TurnFigures:
@@ -138,7 +177,8 @@ async def test_a_killed_process_leaves_an_interrupted_turn_with_its_text(
     database: Database, database_url: str, backend_url: str, backend: ScriptedBackend
 ) -> None:
     owner = await add_user(database)
-    backend.script(message_start(), delta("Saved"), Gate())
+    usage = {"input_tokens": 8, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 19, "output_tokens": 1}
+    backend.script(message_start(usage=usage), delta("Saved"), Gate())
     process = start_doomed(database_url, backend_url, owner)
     assert process.stdout is not None
     line = await anyio.to_thread.run_sync(process.stdout.readline)
@@ -147,12 +187,14 @@ async def test_a_killed_process_leaves_an_interrupted_turn_with_its_text(
     process.kill()
     process.wait()
     process.stdout.close()
-    clock = MovingClock(datetime.now(UTC) + timedelta(seconds=60))
-    async with open_house(settings_for(database_url, backend_url), clock=clock, rhythm=QUICK) as house:
+    async with open_house(settings_for(database_url, backend_url), rhythm=Rhythm()) as house:
         turn = await figures(house, owner, conversation_id)
         assert (turn.status, turn.error_type) == ("interrupted", "worker_lost")
+        assert (turn.prompt_tokens, turn.cached_tokens, turn.output_tokens) == (27, 19, None)
         assert (await last_answer(house, owner, conversation_id)).text == "Saved"
         await ask(house, owner, "Next", conversation_id)
+        following = await figures(house, owner, conversation_id)
+        assert (following.expected_read_tokens, following.expected_is_minimum) == (27, True)
     contents = [message["content"] for message in backend.questions[-1].json()["messages"]]
     assert contents[1] == "Saved"
 
@@ -219,6 +261,21 @@ async def test_text_is_saved_while_it_grows_and_the_heart_beats(
 
     await until(has_beaten)
     gates[1].open()
+    await follow(house, anna, sent.turn_id)
+
+
+async def test_usage_is_saved_before_there_is_text(house: House, anna: UUID, backend: ScriptedBackend) -> None:
+    gate = Gate()
+    usage = {"input_tokens": 8, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 19}
+    backend.script(message_start(usage=usage), gate, *answer("x")[1:])
+    sent = await house.turns.send(anna, question())
+
+    async def is_saved() -> bool:
+        turn = await figures(house, anna, sent.conversation_id)
+        return turn.live and turn.cached_tokens == 19
+
+    await until(is_saved)
+    gate.open()
     await follow(house, anna, sent.turn_id)
 
 
@@ -290,6 +347,27 @@ async def test_a_database_that_is_away_for_a_moment_loses_no_answer(
     last = await last_answer(house, anna, sent.conversation_id)
     assert last.turn is not None
     assert (last.text, last.turn.status) == ("Whole", "completed")
+
+
+async def test_a_database_that_takes_nothing_for_a_while_gets_the_true_end(
+    house: House, anna: UUID, backend: ScriptedBackend
+) -> None:
+    """As on a full disk: more tries fail than there are different pauses."""
+    gate = Gate()
+    backend.script(message_start(), delta("Whole"), gate, *answer(" answer", output_tokens=2)[1:])
+    sent = await house.turns.send(anna, question())
+    await until_kind(await house.turns.events(anna, sent.turn_id, 0), "delta")
+    await rename(house.database, "messages", "hidden")
+    gate.open()
+    await anyio.sleep(0.5)
+    async with house.database.read() as session:
+        assert await session.scalar(select(Turn.status)) == "running"
+    await rename(house.database, "hidden", "messages")
+    await follow(house, anna, sent.turn_id)
+    last = await last_answer(house, anna, sent.conversation_id)
+    assert last.turn is not None
+    assert (last.turn.status, last.turn.error_type, last.turn.output_tokens) == ("completed", None, 2)
+    assert last.text == "Whole answer"
 
 
 async def rename(database: Database, old: str, new: str) -> None:

@@ -140,9 +140,54 @@ def test_refused_system_prompt_comes_back_with_the_reason(site: Site, mina: Visi
 def test_rename(site: Site, mina: Visitor) -> None:
     path = site.ask(mina, "Hi there")
     mina.submit(f"{path}/title", title="Another name")
-    assert '<h1 dir="auto">Another name</h1>' in mina.page.text
+    assert '<h1 dir="auto" title="Another name">Another name</h1>' in mina.page.text
     assert mina.submit(f"{path}/title", title="   ").status_code == 400
     assert "A title cannot be empty." in mina.page.text
+
+
+def test_too_long_title_is_refused_with_the_limit_and_comes_back(site: Site, mina: Visitor) -> None:
+    path = site.ask(mina, "Hi there")
+    assert mina.submit(f"{path}/title", title="a" * 200).status_code == 303
+    response = mina.submit(f"{path}/title", title="b" * 201)
+    assert response.status_code == 400
+    assert 'role="alert">At most 200 characters are possible.' in response.text
+    assert mina.form(f"{path}/title").fields["title"] == "b" * 201
+    assert "a" * 200 in mina.open(path).text
+
+
+def test_limits_stand_in_the_page(site: Site, mina: Visitor) -> None:
+    site.ask(mina, "Hi there")
+    assert 'maxlength="200"' in mina.page.text
+    assert "At most 200 characters." in mina.page.text
+    assert 'data-max="32000"' in mina.page.text
+    # The keys are named by the script that gives them their meaning.
+    assert re.search(r'data-usual="Enter sends[^>]*>At most 32,000 characters.<', mina.page.text)
+
+
+def test_send_to_a_deleted_conversation_says_so_and_keeps_the_text(site: Site, mina: Visitor) -> None:
+    path = site.ask(mina, "Hi there")
+    page = mina.page
+    key = mina.form(f"{path}/messages").fields["submission_key"]
+    by_script = {"recount-fragment": "1"}
+    mina.open(f"{path}/delete")
+    mina.submit(f"{path}/delete")
+    mina.page = page
+    fragment = mina.post(f"{path}/messages", by_script, form_token=mina.form_token, submission_key=key, text="Precious")
+    assert fragment.status_code == 404
+    assert "This conversation no longer exists." in fragment.text
+    assert '<a href="/">Start a new conversation</a>' in fragment.text
+    response = mina.submit(f"{path}/messages", text="Precious")
+    assert response.status_code == 404
+    assert "This conversation no longer exists. Your text is kept" in response.text
+    assert mina.form("/conversations").fields["text"] == "Precious"
+    assert mina.submit("/conversations").status_code == 303
+
+
+def test_script_can_catch_up_with_the_messages(site: Site, mina: Visitor) -> None:
+    path = site.ask(mina, "Hi there")
+    messages = mina.open(path, recount_fragment="1").text
+    assert "<html" not in messages
+    assert messages.count("<article") == 2
 
 
 def test_delete_asks_first(site: Site, mina: Visitor) -> None:

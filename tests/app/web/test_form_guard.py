@@ -1,5 +1,6 @@
 """Only our own forms change anything: header combinations times form tokens."""
 
+from collections.abc import Iterator
 from itertools import product
 
 import pytest
@@ -21,6 +22,7 @@ VERDICTS = [
     ({"origin": "https://chat.example:444"}, False),
     ({"origin": "https://evil.example"}, False),
     ({"origin": "null"}, False),
+    ({"origin": "http://["}, False),
     # Where the browser says both, its own word about the site counts.
     ({"sec-fetch-site": "cross-site", "origin": "https://chat.example"}, False),
     ({"sec-fetch-site": "same-origin", "origin": "https://evil.example"}, True),
@@ -73,9 +75,46 @@ def test_changing_routes_do_not_answer_to_get(site: Site, mina: Visitor) -> None
         assert mina.open(action).status_code == 405
 
 
-def test_body_over_the_limit_is_refused(mina: Visitor) -> None:
-    response = mina.post("/conversations", form_token=mina.form_token, text="x" * 1_100_000)
+def test_wrong_methods_are_405_with_the_right_ones(mina: Visitor) -> None:
+    for method in ("DELETE", "PUT", "PATCH"):
+        response = mina.client.request(method, "/conversations")
+        assert (response.status_code, response.headers["allow"]) == (405, "POST")
+    response = mina.client.post("/operator/conversations", json={})
+    assert response.status_code == 405
+    assert "does not take that kind of request" in response.text
+    assert mina.client.post("/nowhere").status_code == 404
+
+
+def test_sign_in_from_a_broken_origin_is_refused(site: Site, mina: Visitor) -> None:
+    visitor = site.visitor()
+    visitor.open("/sign-in")
+    response = visitor.post("/sign-in", {"origin": "http://["}, form_token=visitor.form_token)
+    assert response.status_code == 403
+
+
+def chunks(size: int) -> Iterator[bytes]:
+    for _ in range(0, size, 100_000):
+        yield b"x" * 100_000
+
+
+def test_body_over_the_limit_is_refused_with_our_page(mina: Visitor) -> None:
+    text = "x" * 1_100_000
+    response = mina.post("/conversations", form_token=mina.form_token, text=text)
     assert response.status_code == 413
+    assert "<h1>Error 413</h1>" in response.text
+    assert "That was too long to take." in response.text
+    fragment = mina.post("/conversations", {"recount-fragment": "1"}, form_token=mina.form_token, text=text)
+    assert fragment.status_code == 413
+    assert fragment.text.startswith('<p class="problem" role="alert">That was too long to take.')
+    json = mina.post("/conversations", {"accept": "application/json"}, form_token=mina.form_token, text=text)
+    assert json.json()["error"]["status"] == 413
+
+
+def test_body_of_unknown_length_is_cut_off_at_the_limit(mina: Visitor) -> None:
+    form = {"content-type": "application/x-www-form-urlencoded"}
+    response = mina.client.post("/conversations", content=chunks(1_200_000), headers=form)
+    assert response.status_code == 413
+    assert "<h1>Error 413</h1>" in response.text
 
 
 def test_form_of_another_site_changes_nothing_even_with_the_token(mina: Visitor) -> None:

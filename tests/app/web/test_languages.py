@@ -27,10 +27,21 @@ def test_chosen_tag(account_locale: str | None, header: str, tag: str) -> None:
 
 @pytest.mark.parametrize(
     ("part", "whole", "words"),
-    [(1180, 1234, "96%"), (0, 10, "0%"), (10, 10, "100%"), (9999, 10000, "99%"), (1, 10000, "1%"), (0, 0, "0%")],
+    [
+        (1180, 1234, "96%"),
+        (0, 10, "0%"),
+        (10, 10, "100%"),
+        (0, 0, "0%"),
+        (1, 100, "1%"),
+        (99, 100, "99%"),
+        (4, 1846, "<1%"),
+        (1, 10000, "<1%"),
+        (991, 1000, ">99%"),
+        (9999, 10000, ">99%"),
+    ],
 )
 def test_percent_says_nothing_and_all_only_when_it_is(part: int, whole: int, words: str) -> None:
-    assert load_languages()["en"].percent(part, whole) == words
+    assert {language.percent(part, whole) for language in load_languages().values()} == {words}
 
 
 def test_seconds_and_moments_follow_the_language() -> None:

@@ -17,7 +17,7 @@ from tests.scripted_backend import Gate, answer, delta, ending, error_reply, mes
 
 def table_of(page: str) -> list[dict[str, str]]:
     rows = re.findall(r"<tr>(.*?)</tr>", page.split("<tbody>")[1].split("</tbody>")[0], re.DOTALL)
-    return [dict(re.findall(r'data-cell="(\w+)">(.*?)</t', row)) for row in rows]
+    return [dict(re.findall(r'data-cell="(\w+)">(?:<span class="wrapped">)?(.*?)</', row)) for row in rows]
 
 
 def test_worked_example_in_the_table(site: Site, mina: Visitor) -> None:
@@ -93,13 +93,40 @@ def test_list_is_paged(site: Site, mina: Visitor) -> None:
 
 def test_prompt_is_cached_plus_shortfall_plus_new() -> None:
     turn = counted(1300, 100, expected_read_tokens=1389, shortfall_tokens=1289)
-    assert layers_of(turn) == (("cached", 100), ("shortfall", 1289), ("new", 11))
+    assert layers_of(turn) == (("cached", 100), ("shortfall", 1289), ("on-purpose", 0), ("new", 11))
     chart = chart_of([(1, turn), (2, figures()), (3, counted(0, 0))])
     assert chart.highest == 1400
     assert [segment.layer for segment in chart.bars[0].segments] == ["cached", "shortfall", "new"]
     assert sum(segment.height for segment in chart.bars[0].segments) == pytest.approx(PLOT_HEIGHT, abs=0.05)
     assert chart.bars[0].segments[-1].y == pytest.approx(chart.top, abs=0.05)
     assert chart.bars[1].segments == chart.bars[2].segments == ()
+
+
+def test_changed_system_prompt_is_no_shortfall() -> None:
+    edited = counted(1300, 100, expected_read_tokens=1389, shortfall_tokens=1289, outcome="system_prompt_edited")
+    assert layers_of(edited) == (("cached", 100), ("shortfall", 0), ("on-purpose", 1289), ("new", 11))
+    missed = counted(60, 30, expected_read_tokens=40, shortfall_tokens=10)
+    totals = totals_of([edited, missed, counted(16, 0)])
+    assert (totals.shortfall, totals.on_purpose) == (Total(10, 2), Total(1289, 1))
+    english, korean = (
+        cells_of(TurnRow(2, edited, 1400, 1, 3.0), load_languages()[tag], "UTC").shortfall for tag in ("en", "ko")
+    )
+    assert english == "1,289 on purpose: system prompt changed"
+    assert korean == "1,289 의도됨: 시스템 프롬프트 변경"
+
+
+def test_page_tells_what_was_computed_again_on_purpose(site: Site, mina: Visitor) -> None:
+    path = site.ask(mina, "One")
+    mina.open(path)
+    mina.submit(f"{path}/system-prompt", system_prompt="Be terse.")
+    site.ask(mina, "Two", path)
+    page = mina.open(f"/operator{path}").text
+    expected = table_of(page)[1]["expected"]
+    assert table_of(page)[1]["shortfall"] == f"{expected} on purpose: system prompt changed"
+    assert f"Computed again on purpose: {expected} tokens in 1 turn with a changed system prompt" in page
+    assert re.search(rf'<rect class="on-purpose"[^>]*data-turn="2" data-tokens="{expected}"', page)
+    assert re.search(r'data-total="shortfall">\s*0', page)
+    assert '<rect class="shortfall"' not in page
 
 
 def test_chart_of_nothing_has_no_bars() -> None:

@@ -82,10 +82,27 @@ def test_cookies_behind_tls_are_secure_and_bound_to_the_host(open_site: OpenSite
 
 @pytest.mark.parametrize(
     "candidate",
-    ["//evil.example", "/\\evil.example", "https://evil.example", "https:evil", "javascript:alert(1)", "", "/\n/evil"],
+    [
+        "//evil.example",
+        "/\\evil.example",
+        "https://evil.example",
+        "https:evil",
+        "javascript:alert(1)",
+        "",
+        "/\n/evil",
+        "//[",
+        "http://[",
+    ],
 )
 def test_local_path_never_leads_away(candidate: str) -> None:
     assert local_path(candidate) == "/"
+
+
+@pytest.mark.parametrize("wanted", ["//[", "http://["])
+def test_broken_address_after_signing_in_is_the_first_page(site: Site, mina: Visitor, wanted: str) -> None:
+    visitor = site.visitor()
+    assert visitor.open(f"/sign-in?next={wanted}").status_code == 200
+    assert visitor.form("/sign-in").fields["next"] == "/"
 
 
 def test_local_path_keeps_our_own() -> None:
