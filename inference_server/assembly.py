@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import structlog
 from starlette.applications import Starlette
 
 from inference_server.api.application import create_app
@@ -15,10 +16,14 @@ from inference_server.model.runner import load_opened_model
 from inference_server.model_runner import ModelRunner
 from inference_server.scheduler import Scheduler
 from inference_server.stats import Stats
+from inference_server.step_cost import measure_step_cost
 from inference_server.text.chat_template import ChatMessage, ChatTemplate
 from inference_server.text.prompt import PromptBuilder
+from inference_server.text.template_check import template_faults
 from inference_server.text.tokenizer import TextTokenizer
 from inference_server.text.transcripts import Transcripts
+
+log = structlog.get_logger(__name__)
 
 
 def load_app(config: ServerConfig, *, on_death: Callable[[], None]) -> Starlette:
@@ -53,16 +58,17 @@ def assemble(
     on_death: Callable[[], None],
 ) -> Starlette:
     """Build the application around a runner, whichever it is."""
+    cost = measure_step_cost(runner, model.window)
     scheduler = Scheduler(
         runner.num_slots,
         max_running=config.max_running,
         chunk_tokens=config.chunk_tokens,
-        mixed_chunk_tokens=config.mixed_chunk_tokens,
+        mixed_chunk_tokens=lambda context: max(config.least_chunk_tokens, cost.rows_within(config.step_s, context)),
     )
     stats = Stats(runner.num_slots)
     engine = AsyncEngine(Engine(runner, scheduler), stats, on_death=on_death)
     transcripts = Transcripts(tokenizer, model.end_tokens, max_bytes=config.transcript_bytes)
-    prompts = PromptBuilder(tokenizer, template, transcripts, model.id)
+    prompts = PromptBuilder(tokenizer, template, transcripts, model.id, resends_seen=config.history == "transcript")
     generator = Generator(config, model, tokenizer, prompts, engine, stats)
     return create_app(config, generator, engine, stats)
 
@@ -75,6 +81,8 @@ def _template(file: GgufFile, tokenizer: TextTokenizer) -> ChatTemplate:
         tokenizer.pieces[file.metadata[key]] if key in file.metadata else ""
         for key in ("tokenizer.ggml.bos_token_id", "tokenizer.ggml.eos_token_id")
     )
+    for fault in template_faults(source, bos_token=bos, eos_token=eos):
+        log.warning("chat_template", fault=fault)
     return ChatTemplate(source, bos_token=bos, eos_token=eos)
 
 
@@ -85,6 +93,8 @@ def _end_tokens(tokenizer: TextTokenizer, template: ChatTemplate) -> frozenset[i
         ChatMessage("assistant", ("b",)),
         ChatMessage("user", ("c",)),
     ]
-    closing = tokenizer.encode_template(template.frame(conversation).before[2])[:1]
+    pieces = template.pieces(conversation)
+    after_answer = next(n for n, piece in enumerate(pieces) if piece.message == 1) + 1
+    closing = tokenizer.encode_template(pieces[after_answer].text)[:1]
     end_of_text = [i for i in tokenizer.control_ids if tokenizer.pieces[i] == "<|endoftext|>"]
     return tokenizer.eos_ids | (tokenizer.control_ids & {*closing, *end_of_text})

@@ -1,6 +1,7 @@
 """The bridge between the asyncio server and the engine, which run in two threads.
 
-Requests and aborts go over by one queue; what a step brought comes back by one hand-over per step, not one per token.
+Requests and aborts go over by one queue; what a step brought comes back by one hand-over for each of its halves, not
+one per token.
 """
 
 import asyncio
@@ -11,12 +12,15 @@ from dataclasses import dataclass
 
 import structlog
 
-from inference_server.engine import Engine, EngineEvent, Finished, Prefilled, TextGenerated
+from inference_server.engine import Engine, EngineEvent, Finished, Prefilled, Queued, TextGenerated
 from inference_server.errors import EngineDead
 from inference_server.sequence import Sequence
 from inference_server.stats import Stats
 
 log = structlog.get_logger(__name__)
+
+CHECK_EVERY_S = 3600.0
+"""How often a serving engine checks that every slot has one owner; a broken one ends, and is started anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +47,8 @@ class Mailbox:
         last = self._events[-1] if self._events else None
         if isinstance(event, TextGenerated) and isinstance(last, TextGenerated):
             self._events[-1] = TextGenerated(event.id, last.text + event.text)
-        elif isinstance(event, Prefilled) and isinstance(last, Prefilled):
-            self._events[-1] = event
+        elif isinstance(event, Queued | Prefilled) and type(last) is type(event):
+            self._events[-1] = event  # Progress: only the newest counts.
         else:
             self._events.append(event)
         self._ready.set()
@@ -78,6 +82,7 @@ class AsyncEngine:
         self._mailboxes: dict[str, Mailbox] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._dead = False
+        self._next_check = time.perf_counter() + CHECK_EVERY_S
 
     @property
     def is_alive(self) -> bool:
@@ -119,8 +124,15 @@ class AsyncEngine:
         try:
             while self._take_commands():
                 started = time.perf_counter()
-                events = self._engine.step()
-                self._stats.record_step(time.perf_counter() - started, events, self._engine.scheduler)
+                if started >= self._next_check:
+                    self._engine.scheduler.check()
+                    self._next_check = started + CHECK_EVERY_S
+                begun = self._engine.prepare()
+                self._stats.record_events(begun)
+                self._call(self._deliver, begun)
+                events = self._engine.compute()
+                self._stats.record_events(events)
+                self._stats.record_step(time.perf_counter() - started, self._engine.scheduler)
                 self._call(self._deliver, events)
         except Exception:
             log.exception("engine_died")

@@ -31,10 +31,16 @@ GRACE_S = 5
 @click.option("--key", envvar="RECOUNT_INFERENCE_KEY", help="API key that callers must send.", show_default=False)
 @click.option("--kv-memory", default=512, type=click.IntRange(1), help="Memory of the KV pool, in MiB.")
 @click.option("--cache-scope", type=click.Choice(["user", "shared"]), default="user", help="Who shares cached tokens.")
+@click.option(
+    "--history",
+    type=click.Choice(["transcript", "template"]),
+    default="transcript",
+    help="Resend the tokens that the model saw, or what the chat template makes of the conversation now.",
+)
 @click.option("--dtype", type=click.Choice(["bfloat16", "float32"]), default="bfloat16", help="Compute type.")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", help="Where the model runs.")
 @click.option("--temperature", default=0.2, type=click.FloatRange(0, 2), help="For requests that name none.")
-@click.option("--until-stdin-closes", is_flag=True, hidden=True, help="End when the process that started it does.")
+@click.option("--supervised", type=int, hidden=True, metavar="FD", help="Inherited socket; end when stdin closes.")
 @click.option("--top-p", default=0.9, type=click.FloatRange(0, 1, min_open=True), help="For requests that name none.")
 def main(
     model: Path | None,
@@ -43,15 +49,16 @@ def main(
     key: str | None,
     kv_memory: int,
     cache_scope: str,
+    history: Literal["transcript", "template"],
     dtype: Literal["bfloat16", "float32"],
     device: str,
     temperature: float,
-    until_stdin_closes: bool,
+    supervised: int | None,
     top_p: float,
 ) -> None:
     """Serve one model by the Anthropic Messages API, with a token-exact prefix cache."""
     _configure_logging()
-    if until_stdin_closes:
+    if supervised is not None:
         threading.Thread(target=_end_with_stdin, name="stdin", daemon=True).start()
     try:
         config = ServerConfig(
@@ -61,26 +68,28 @@ def main(
             key=key or None,
             kv_bytes=kv_memory * MIB,
             shared_cache=cache_scope == "shared",
+            history=history,
             compute_dtype=dtype,
             device=device,
             temperature=temperature,
             top_p=top_p,
         )
-        served_to_the_end = serve(config)
+        served_to_the_end = serve(config, None if supervised is None else socket.socket(fileno=supervised))
     except InferenceServerError as error:
         click.echo(f"recount infer: {error}", err=True)
         sys.exit(1)
     sys.exit(0 if served_to_the_end else 1)
 
 
-def serve(config: ServerConfig) -> bool:
+def serve(config: ServerConfig, inherited: socket.socket | None = None) -> bool:
     """Serve until SIGINT or SIGTERM. False: the engine died, and a supervisor should start the process again.
 
+    A supervisor has bound the ``inherited`` socket, so that nobody else gets the address between two starts.
     Raises ConfigError (address) or ModelFileError before anything listens.
     """
     if config.key is None and not _is_loopback(config.host):
         raise ConfigError(f"listening on {config.host} needs a key (RECOUNT_INFERENCE_KEY), or use 127.0.0.1")
-    with _bind(config.host, config.port) as listener:
+    with inherited or _bind(config.host, config.port) as listener:
         app = load_app(config, on_death=lambda: _end(server))
         server = uvicorn.Server(
             uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=GRACE_S, ws="none")

@@ -17,6 +17,8 @@ class ServerConfig:
     key: str | None
     """The API key that callers must send; None accepts everybody, which only a loopback address allows."""
     kv_bytes: int = 512 * MIB
+    history: Literal["transcript", "template"] = "transcript"
+    """What a resent conversation becomes: the tokens that the model saw, or what the template makes of it now."""
     shared_cache: bool = False
     """One cache scope for all callers. Otherwise each (key, ``metadata.user_id``) has its own."""
     compute_dtype: Literal["bfloat16", "float32"] = "bfloat16"
@@ -27,7 +29,10 @@ class ServerConfig:
     max_running: int = 16
     max_waiting: int = 64
     chunk_tokens: int = 256
-    mixed_chunk_tokens: int = 64
+    """Rows of a prefill chunk at most."""
+    least_chunk_tokens: int = 16
+    step_s: float = 0.06
+    """While others decode, a prefill chunk takes about so long, and has at least ``least_chunk_tokens`` rows."""
     transcript_bytes: int = 64 * MIB
     max_body_bytes: int = 8 * MIB
     ping_s: int = 10

@@ -1,4 +1,4 @@
-"""The engine: one step is abort, admit, schedule, run, sample, commit.
+"""The engine: one step is prepare (abort, admit) and compute (schedule, run, sample, commit).
 
 Synchronous and free of IO; the engine thread calls it. It knows token ids and a :class:`ModelRunner`, not text, HTTP
 or torch.
@@ -23,6 +23,14 @@ class Admitted:
     id: str
     prompt_tokens: int
     cached_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """A request waits, anew or again; ``position`` counts from 1 and is told when it changes."""
+
+    id: str
+    position: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +61,7 @@ class Finished:
     output_tokens: int
 
 
-EngineEvent = Admitted | Prefilled | TextGenerated | Finished
+EngineEvent = Queued | Admitted | Prefilled | TextGenerated | Finished
 
 
 class Engine:
@@ -64,10 +72,11 @@ class Engine:
         self._runner = runner
         self._sequences: dict[str, Sequence] = {}
         self._aborts: list[str] = []
+        self._positions: dict[str, int] = {}
 
     @property
     def has_work(self) -> bool:
-        """Whether :meth:`step` would do anything."""
+        """Whether a step would do anything."""
         return bool(self._sequences)
 
     def add(self, sequence: Sequence) -> None:
@@ -79,11 +88,20 @@ class Engine:
         """End a request at the next step, whatever its state. One that is not known has ended already."""
         self._aborts.append(request_id)
 
-    def step(self) -> list[EngineEvent]:
-        """Compute one batch; returns what happened, in order. Everything told is committed."""
+    def prepare(self) -> list[EngineEvent]:
+        """The first half of a step: end what was aborted, admit what fits. Quick, so that admissions are told early.
+
+        An exception here leaves requests half admitted: the engine must not be used any more.
+        """
         events: list[EngineEvent] = []
         self._process_aborts(events)
         self._admit(events)
+        self._tell_positions(events)
+        return events
+
+    def compute(self) -> list[EngineEvent]:
+        """The second half: compute one batch; returns what happened, in order. Everything told is committed."""
+        events: list[EngineEvent] = []
         works = self.scheduler.schedule()
         if works:
             for work, result in zip(works, self._run(works), strict=True):
@@ -105,6 +123,11 @@ class Engine:
             if admission.first:
                 assert sequence.cached_tokens is not None
                 events.append(Admitted(sequence.id, len(sequence.prompt), sequence.cached_tokens))
+
+    def _tell_positions(self, events: list[EngineEvent]) -> None:
+        positions = {sequence.id: place for place, sequence in enumerate(self.scheduler.waiting, 1)}
+        events.extend(Queued(*item) for item in positions.items() if item not in self._positions.items())
+        self._positions = positions
 
     def _run(self, works: list[Work]) -> "Run[int | Exception | None]":
         """Run the batch; when it fails, each item alone, so that only the request at fault ends."""
@@ -131,7 +154,9 @@ class Engine:
         self.scheduler.commit(work)
         if prefilling and not sequence.output:
             cached = sequence.cached_tokens or 0
-            events.append(Prefilled(sequence.id, len(sequence.prompt), cached, sequence.computed))
+            # After a preemption the way begins again, but what has been told stays told.
+            processed = max(cached, sequence.peak)
+            events.append(Prefilled(sequence.id, len(sequence.prompt), cached, processed))
         if result is not None:
             self._take_token(sequence, result, events)
         elif sequence.max_tokens == 0 and sequence.num_uncomputed == 0:

@@ -4,8 +4,9 @@ A radix tree over token ids, one root per cache scope. It compares tokens, so a 
 token ids and slot numbers and nothing of models or requests; slots that it gives up are returned to the caller.
 
 Words: a token of a node is *resident* while it has a slot. Residents are always a prefix of a node and of a path. What
-was evicted keeps its ids without slots (a *ghost*), so that a later miss can be told from a prompt never seen; ghosts
-are bounded in number. A node is *pinned* while a request uses it or a node below it.
+was evicted keeps its ids without slots (a *ghost*), so that a later miss can be told from a prompt never seen. Ghosts
+are bounded in number, and those below a stretch that is computed again are forgotten. A node is *pinned* while a
+request uses it or a node below it.
 """
 
 import heapq
@@ -27,14 +28,18 @@ class Node:
         self.start = start
         self.tokens = tokens
         self.slots = slots
-        self.children: dict[int, Node] = {}
-        self.pins = 0
-        self.last_used = 0
+        self.children: dict[int, Node] = {}  # by first token
+        self.pins = 0  # requests whose path ends here or below
+        self.last_used = 0  # the tree's clock when it was last pinned or unpinned
 
     @property
     def end(self) -> int:
         """Position behind the node's last token."""
         return self.start + len(self.tokens)
+
+    def child_at(self, tokens: "array[int]", position: int) -> "Node | None":
+        """The child that ``tokens`` lead to, where ``position`` is this node's end among them."""
+        return self.children.get(tokens[position]) if position < len(tokens) else None
 
     def has_resident_child(self) -> bool:
         """Whether eviction has to start below this node."""
@@ -80,8 +85,10 @@ class RadixTree:
         self._roots: dict[bytes, Node] = {}
         self._clock = 0
         self._serial = 0
-        self._leaves: list[tuple[int, int, Node]] = []  # heap of eviction candidates, checked when popped
-        self._ghosts: dict[Node, None] = {}  # nodes with ghosts, oldest eviction first
+        # A heap by last use, then by a serial number, as nodes have no order. Every evictable leaf has an entry with
+        # its present last use; outdated entries are passed over when they are popped.
+        self._leaves: list[tuple[int, int, Node]] = []
+        self._ghosts: dict[Node, None] = {}  # nodes with ghosts, in the order of their first eviction
 
     @property
     def num_evictable(self) -> int:
@@ -89,15 +96,19 @@ class RadixTree:
         return self.num_resident - self.num_pinned
 
     def match(self, scope: bytes, tokens: "array[int]") -> Match:
-        """Find the longest resident prefix of ``tokens``; splits a node so that the match ends at a node's end."""
+        """Find the longest resident prefix of ``tokens``; splits a node so that the match ends at a node's end.
+
+        The caller pins the match's node before it calls anything else: only a pinned match stays true.
+        """
         node = self._root(scope)
         length = 0
-        while (child := node.children.get(tokens[length]) if length < len(tokens) else None) is not None:
+        while (child := node.child_at(tokens, length)) is not None:
             common = _common_prefix(child.tokens, tokens, length)
             resident = min(common, len(child.slots))
             if resident < len(child.tokens):
                 known = length + common if common < len(child.tokens) else self._known(child, tokens)
-                return Match(self._split(child, resident) if resident else node, length + resident, known)
+                end = self._split(child, resident) if resident else node  # After _known: a split moves the child.
+                return Match(end, length + resident, known)
             node = child
             length += resident
         return Match(node, length, length)
@@ -109,7 +120,7 @@ class RadixTree:
     def unpin(self, node: Node) -> None:
         """Undo one :meth:`pin` of the same path; what nobody pins any more becomes evictable."""
         self._clock += 1
-        for part in list(node.path()):
+        for part in node.path():
             assert part.pins > 0, "a node was unpinned more often than pinned"
             part.pins -= 1
             part.last_used = self._clock
@@ -122,17 +133,20 @@ class RadixTree:
         """Add ``tokens`` behind ``node``, which the caller has pinned; the pin moves to the new end.
 
         Returns ``(end, duplicates)``. The leading ``duplicates`` tokens were resident already: their slots stay the
-        caller's; the tree owns the others from now on. When all are duplicates the pin stays at ``node``.
+        caller's; the tree owns the others from now on. When all are duplicates the pin stays at ``node``, and the
+        caller passes these tokens again next time, with its own behind them.
         """
+        assert len(tokens) == len(slots)
         at, duplicates = self._descend(node, tokens)
         if duplicates == len(tokens):
             return node, duplicates
         ghost = at.children.get(tokens[duplicates])
         if ghost is not None:
-            self._forget(ghost)  # Computed again, so there is nothing left to remember about its eviction.
+            self._forget(ghost)  # A pure ghost: _descend has followed all that is resident.
         new_tokens, new_slots = array("i", tokens[duplicates:]), array("i", slots[duplicates:])
         self.num_resident += len(new_tokens)
-        if at is node and node.parent is not None and node.pins == 1 and not node.children:
+        is_ours_alone = node.parent is not None and node.pins == 1 and not node.children
+        if at is node and is_ours_alone:  # Nobody else's path ends here, so nobody else's end moves.
             node.tokens.extend(new_tokens)
             node.slots.extend(new_slots)
             self.num_pinned += len(new_tokens)
@@ -144,10 +158,10 @@ class RadixTree:
         return leaf, duplicates
 
     def adopt(self, node: Node, slots: Sequence[int]) -> tuple[set[int], set[int]]:
-        """Let the path to ``node`` use the caller's ``slots`` (of every position) where only the caller pins it.
+        """Let the path to ``node`` use the caller's ``slots`` where only the caller pins it.
 
-        A request that copied its prefix hands its contiguous run over this way. Returns (taken from the caller,
-        given back by the tree).
+        ``slots[i]`` is the caller's slot of position i; where that is the tree's already, nothing changes. A request
+        that copied its prefix hands its contiguous run over this way. Returns (taken from the caller, given back).
         """
         taken: set[int] = set()
         given: set[int] = set()
@@ -172,7 +186,7 @@ class RadixTree:
         return freed
 
     def check(self) -> None:
-        """Assert every invariant of the structure; for tests and the idle self-check."""
+        """Assert the structure's and the counters' invariants; for tests and the hourly self-check."""
         resident = pinned = ghosts = nodes = 0
         slots: set[int] = set()
         stack = list(self._roots.values())
@@ -229,7 +243,7 @@ class RadixTree:
 
     def _known(self, node: Node, tokens: "array[int]") -> int:
         """How far ``tokens`` agree with ghosts, given that they agree with all of ``node``."""
-        while (child := node.children.get(tokens[node.end]) if node.end < len(tokens) else None) is not None:
+        while (child := node.child_at(tokens, node.end)) is not None:
             common = _common_prefix(child.tokens, tokens, child.start)
             if common < len(child.tokens):
                 return child.start + common
@@ -237,10 +251,13 @@ class RadixTree:
         return node.end
 
     def _descend(self, node: Node, tokens: Sequence[int]) -> tuple[Node, int]:
-        """Follow resident ``tokens`` below ``node``; split where they part. All resident: no split is made."""
+        """Follow ``tokens`` below ``node`` as far as they are resident, and split where they part.
+
+        Where all are resident nothing is split, and the node returned may end before the last of them.
+        """
         sought = array("i", tokens)
         at, done = node, 0
-        while (child := at.children.get(sought[done]) if done < len(sought) else None) is not None and child.slots:
+        while (child := at.child_at(sought, done)) is not None and child.slots:
             common = min(_common_prefix(child.tokens, sought, done), len(child.slots))
             done += common
             if common < len(child.tokens):

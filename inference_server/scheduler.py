@@ -6,6 +6,7 @@ Plain Python over the radix tree and the slot allocator; it decides and never co
 
 from array import array
 from bisect import insort
+from collections.abc import Callable
 from collections.abc import Sequence as Run
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from inference_server.slot_allocator import SlotAllocator
 GROWTH = 64
 """Slots taken at once when a sequence outgrows its reserve."""
 COPY_SHARE = 4
-"""A copy of a prefix may evict others' cache only while it needs at most 1/COPY_SHARE of the pool."""
+"""For one contiguous run others' cache is evicted only where the run is at most 1/COPY_SHARE of the pool."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,11 @@ class Work:
 
 
 class Scheduler:
-    """First come, first served; decodes first, then one prefill chunk of the oldest request that needs one."""
+    """First come, first served; decodes first, then one chunk of the one prompt that is being prefilled.
+
+    Every running request is older than every waiting one, and the youngest gives way first; so the oldest always goes
+    on, and nobody starves.
+    """
 
     def __init__(
         self,
@@ -50,12 +55,13 @@ class Scheduler:
         *,
         max_running: int,
         chunk_tokens: int,
-        mixed_chunk_tokens: int,
+        mixed_chunk_tokens: Callable[[int], int],
         reserved_output: int = 256,
     ) -> None:
-        """Chunks are in rows; ``mixed_chunk_tokens`` holds while others decode, so that they keep their pace.
+        """A prefill chunk has at most ``chunk_tokens`` rows.
 
-        For ``reserved_output`` tokens slots are set aside at admission; more are taken while decoding.
+        While others decode it has at most ``mixed_chunk_tokens(context)``, so that they keep their pace. For
+        ``reserved_output`` tokens slots are set aside at admission; more are taken while decoding.
         """
         self.tree = RadixTree(max_ghosts=num_slots)
         self.allocator = SlotAllocator(num_slots)
@@ -81,14 +87,19 @@ class Scheduler:
 
     def add(self, sequence: Sequence) -> None:
         """Queue a new sequence."""
+        assert sequence.max_length <= self.allocator.num_slots, "a request that never fits was not refused"
         self._arrivals += 1
         sequence.arrival = self._arrivals
         self.waiting.append(sequence)
 
     def admit(self) -> list[Admission]:
-        """Start waiting sequences, oldest first, while their KV finds room. The first that does not fit ends it."""
+        """Start waiting sequences, oldest first, while their KV finds room. The first that does not fit ends it.
+
+        While one is prefilling nobody else starts: there are no rows for the next one yet, and later it may read what
+        this one computes.
+        """
         admissions = []
-        while self.waiting and len(self.running) < self._max_running:
+        while self.waiting and len(self.running) < self._max_running and all(s.is_decoding for s in self.running):
             admission = self._admit(self.waiting[0])
             if admission is None:
                 break
@@ -103,10 +114,10 @@ class Scheduler:
                 if not self._grow(sequence):
                     self.preempt(max(self.running, key=lambda s: s.arrival))
         works = [Work(s, 1, samples=True) for s in self.running if s.is_decoding]
-        limit = self._mixed_chunk_tokens if works else self._chunk_tokens
         prefilling = min((s for s in self.running if not s.is_decoding), key=lambda s: s.arrival, default=None)
         if prefilling is not None:
-            count = min(limit, prefilling.num_uncomputed)
+            limit = self._mixed_chunk_tokens(prefilling.computed) if works else self._chunk_tokens
+            count = min(max(1, limit), self._chunk_tokens, prefilling.num_uncomputed)
             samples = count == prefilling.num_uncomputed and prefilling.max_tokens > 0
             works.append(Work(prefilling, count, samples))
         return works
@@ -121,6 +132,8 @@ class Scheduler:
         slots = sequence.slots[span]
         tokens = sequence.tokens(span.start, span.stop)
         sequence.node, duplicates = self.tree.extend(sequence.node, tokens, slots)
+        # Where another request has published the same tokens first, ours stay private and its path is not pinned;
+        # they are offered again with the next ones, in case that path is gone by then.
         if duplicates < len(tokens):
             sequence.private.difference_update(slots[duplicates:])
             sequence.published = sequence.computed
@@ -149,6 +162,8 @@ class Scheduler:
         assert len(cached) + len(private) + len(free) == self.allocator.num_slots, "a slot was lost"
         assert cached.union(private, free) == set(range(self.allocator.num_slots)), "a slot has two owners"
         assert self.running or not self.tree.num_pinned, "a finished request left a pin"
+        ages = [sequence.arrival for sequence in (*sorted(self.running, key=lambda s: s.arrival), *self.waiting)]
+        assert ages == sorted(ages), "a younger request overtook an older one"
 
     def _admit(self, sequence: Sequence) -> Admission | None:
         tokens = sequence.tokens(0, len(sequence))
@@ -215,17 +230,20 @@ class Scheduler:
                 count = 1
                 if not self._make_room(count):
                     return False
-            added = self.allocator.allocate(count) or []
-            sequence.run_start = None
+            scattered = self.allocator.allocate(count)
+            assert scattered is not None
+            added, sequence.run_start = scattered, None
         sequence.slots.extend(added)
         sequence.private.update(added)
         return True
 
     def _release(self, sequence: Sequence) -> None:
         assert sequence.node is not None
-        taken, given = self.tree.adopt(sequence.node, sequence.slots)
-        sequence.private -= taken
-        self.allocator.free(given)
+        if sequence.run_start is not None:
+            # The tree takes our contiguous copy of the prefix and gives back the older one.
+            taken, given = self.tree.adopt(sequence.node, sequence.slots)
+            sequence.private -= taken
+            self.allocator.free(given)
         self.tree.unpin(sequence.node)
         self.allocator.free(sequence.private)
         sequence.private = set()

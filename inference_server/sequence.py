@@ -3,7 +3,10 @@
 Which range of a sequence's tokens belongs to whom, by position (see ARCHITECTURE.md for the drawing):
 
     0 ........ published ........ computed ........ len(slots)
-    | in the radix tree | private: KV exists | private: reserved |
+    | the tree has them | KV exists | reserved |
+
+``private`` is a set, because ownership does not follow these bounds: the copy of a prefix is private although the tree
+has the same tokens in other slots, and so are tokens that another request published first.
 
 It knows nothing of text: what a token means is the business of its ``reader``.
 """
@@ -80,10 +83,12 @@ class Sequence:
 
     status: Status = Status.WAITING
     cached_tokens: int | None = None
-    """Tokens adopted from the cache at the first admission; frozen then. None while waiting."""
+    """Tokens adopted from the cache at the first admission; frozen then. None until then."""
     node: Node | None = None
+    """Where the pinned path ends in the tree, at position ``published``; None unless running."""
     published: int = 0
     computed: int = 0
+    """Leading positions whose KV exists."""
     peak: int = 0
     """The most positions ever computed; after a preemption, what is computed again below it is no new work."""
     slots: "array[int]" = field(default_factory=lambda: array("i"))

@@ -30,6 +30,7 @@ class SlotAllocator:
 
     def allocate_range(self, start: int, count: int) -> bool:
         """Take exactly the slots ``start .. start + count - 1``; False (and nothing taken) when one is not free."""
+        assert count > 0
         index = bisect_right(self._starts, start) - 1
         if index < 0 or start + count > self._ends[index]:
             return False

@@ -80,11 +80,14 @@ class Stats:
         """Start the clock of a request."""
         self._arrived[request_id] = time.perf_counter()
 
-    def record_step(self, seconds: float, events: list[EngineEvent], scheduler: Scheduler) -> None:
-        """Count what one step brought."""
-        self._step.observe(seconds)
+    def record_events(self, events: list[EngineEvent]) -> None:
+        """Count what half a step brought."""
         for event in events:
             self._record(event)
+
+    def record_step(self, seconds: float, scheduler: Scheduler) -> None:
+        """Take a step's time and where the slots are now."""
+        self._step.observe(seconds)
         live = scheduler.num_live
         free = scheduler.allocator.num_free
         self._slots.labels("free").set(free)

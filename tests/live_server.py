@@ -36,11 +36,21 @@ class _AnnouncingServer(uvicorn.Server):
 class LiveServer:
     """`port` 0 takes a free port; a given port can be taken again after a stop, as a restarted server would.
 
-    Streams still open at the end get `graceful_seconds` to finish and are then cancelled.
+    Streams still open at the end get `graceful_seconds` to finish and are then cancelled. A small `send_buffer`, in
+    bytes, lets the app notice a client that does not read.
     """
 
-    def __init__(self, app: ASGIApp, *, port: int = 0, lifespan: bool = True, graceful_seconds: int = 1) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        port: int = 0,
+        lifespan: bool = True,
+        graceful_seconds: int = 1,
+        send_buffer: int | None = None,
+    ) -> None:
         self._wanted_port = port
+        self._send_buffer = send_buffer
         self._config = uvicorn.Config(
             app,
             lifespan="on" if lifespan else "off",
@@ -73,6 +83,8 @@ class LiveServer:
     def start(self) -> None:
         """Returns when the server answers; raises RuntimeError when the app's lifespan did not start."""
         listener = socket.create_server(("127.0.0.1", self._wanted_port))
+        if self._send_buffer is not None:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer)
         self.port = listener.getsockname()[1]
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": [listener]}, name=f"live-server-{self.port}"

@@ -125,6 +125,9 @@ class Generator:
 
     def _prompt(self, request: CountTokensRequest) -> tuple[Prompt, tuple[int, int] | None]:
         messages = conversation(request)
+        size = sum(len(message.text) for message in messages.messages)
+        if size > self.model.window * self._tokenizer.longest_token:  # Not worth encoding, which takes seconds.
+            raise InvalidRequest("messages", f"{size} characters are more than {self.model.window} tokens can hold")
         return self._prompts.build(self._scope(request), messages.messages), messages.breakpoint
 
     def _scope(self, request: CountTokensRequest) -> bytes:

@@ -16,7 +16,7 @@ from inference_server.api.errors import error_body, internal_error, read_body, u
 from inference_server.api.generation import Generation, Generator
 from inference_server.api.schemas import CountTokensRequest, MessagesRequest, parse
 from inference_server.config import ServerConfig
-from inference_server.engine import Admitted, Finished, Prefilled, TextGenerated
+from inference_server.engine import Admitted, Finished, Prefilled, Queued, TextGenerated
 from inference_server.errors import EngineDead
 from inference_server.sequence import StopReason
 
@@ -112,6 +112,8 @@ async def _stream(generator: Generator, generation: Generation) -> AsyncGenerato
                 message["usage"] = generation.usage(event, 0)
                 yield _event("message_start", message=message)
                 yield _event("content_block_start", index=0, content_block={"type": "text", "text": ""})
+            elif isinstance(event, Queued):
+                yield _event("ping", queue={"position": event.position})
             elif isinstance(event, Prefilled):
                 if time.monotonic() - told >= PROGRESS_S and event.processed < event.total:
                     told = time.monotonic()

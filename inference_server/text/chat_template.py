@@ -1,11 +1,12 @@
 """A model's chat template: which text of a prompt is the template's, and which is content.
 
-Each message's content is rendered between two markers with a nonce that stands in no content. So it is known exactly
-which characters come from the template (control tokens allowed) and which from a person or the model (never).
-Templates come with model files, so they run in Jinja's sandbox.
+Contents are hidden from the template behind marks with a nonce. So it is known exactly which characters come from the
+template (control tokens allowed) and which from a person or the model (never), and no template can trim or rewrite
+what was said. Templates come with model files, so they run in Jinja's sandbox.
 """
 
 import json
+import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,22 +35,23 @@ class ChatMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
-    """The template's own text: what stands before each message's content, and what follows the last one's."""
+class Piece:
+    """Text that is encoded as one: a content block of ``message``, or (None) text of the template."""
 
-    before: tuple[str, ...]
-    after: str
+    text: str
+    message: int | None = None
+    block: int | None = None
 
 
 class ChatTemplate:
     """Renders conversations. Stateless after construction, so threads may share it."""
 
-    def __init__(self, source: str, *, bos_token: str, eos_token: str) -> None:
+    def __init__(self, source: str, *, bos_token: str, eos_token: str, date: str = FIXED_DATE) -> None:
         environment = ImmutableSandboxedEnvironment(
             trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
         )
         environment.globals["raise_exception"] = _raise_exception
-        environment.globals["strftime_now"] = lambda _format: FIXED_DATE
+        environment.globals["strftime_now"] = lambda _format: date
         environment.filters["tojson"] = _tojson
         self.source = source
         self._tokens = {"bos_token": bos_token, "eos_token": eos_token}
@@ -58,45 +60,47 @@ class ChatTemplate:
         except TemplateError as error:
             raise ModelFileError(f"the chat template cannot be read: {error}") from error
 
-    def frame(self, messages: Sequence[ChatMessage]) -> Frame:
-        """Render ``messages``, ending where the model's answer begins.
+    def pieces(self, messages: Sequence[ChatMessage]) -> list[Piece]:
+        """Render ``messages`` in the template's order, ending where the model's answer begins.
 
-        A last assistant message is a prefill: the text ends behind its content. Raises InvalidRequest when the
-        template refuses or rewrites a message.
+        Every message has its pieces, at least one. A last assistant message is a prefill: nothing follows its content.
+        Raises InvalidRequest when the template refuses, drops, repeats or reorders messages.
         """
         is_prefill = messages[-1].role == "assistant"
         nonce = str(secrets.randbits(128))  # Digits, since a template may change the case of letters.
-        wrapped = [
-            {"role": m.role, "content": f"{_start(nonce, i)}{m.text}{_end(nonce, i)}"} for i, m in enumerate(messages)
-        ]
+        marks = [f"[{nonce}:{index}]" for index in range(len(messages))]
+        text = self._render([m.role for m in messages], marks, add_generation_prompt=not is_prefill)
+        before, *found = re.split(rf"\[{nonce}:(\d+)\]", text)
+        pieces = [Piece(before)]
+        for index, after in zip(map(int, found[::2]), found[1::2], strict=True):
+            blocks = messages[index].blocks or ("",)
+            pieces += [Piece(content, index, block) for block, content in enumerate(blocks)]
+            pieces.append(Piece(after))
+        _check(pieces, messages, nonce)
+        return pieces[:-1] if is_prefill else pieces
+
+    def plain(self, messages: Sequence[ChatMessage]) -> str:
+        """Render ``messages`` as the template was written to, contents in its sight. Raises InvalidRequest."""
+        roles, texts = [m.role for m in messages], [m.text for m in messages]
+        return self._render(roles, texts, add_generation_prompt=messages[-1].role != "assistant")
+
+    def _render(self, roles: Sequence[str], contents: Sequence[str], *, add_generation_prompt: bool) -> str:
+        messages = [{"role": role, "content": text} for role, text in zip(roles, contents, strict=True)]
         try:
-            text = self._template.render(messages=wrapped, add_generation_prompt=not is_prefill, **self._tokens)
+            return self._template.render(messages=messages, add_generation_prompt=add_generation_prompt, **self._tokens)
         except Exception as error:  # A template is foreign code: it may raise anything.
             raise InvalidRequest("messages", f"the model's chat template refuses them: {error}") from error
-        before = []
-        for index, message in enumerate(messages):
-            preceding, content, text = _cut(text, nonce, index)
-            if content != message.text:
-                raise InvalidRequest(f"messages.{index}", "the model's chat template rewrites this message")
-            before.append(preceding)
-        return Frame(tuple(before), "" if is_prefill else text)
 
 
-def _start(nonce: str, index: int) -> str:
-    return f"[{nonce}:{index}["
-
-
-def _end(nonce: str, index: int) -> str:
-    return f"]{nonce}:{index}]"
-
-
-def _cut(text: str, nonce: str, index: int) -> tuple[str, str, str]:
-    """Split rendered text at a message's markers: (before, content, after)."""
-    before, started, rest = text.partition(_start(nonce, index))
-    content, ended, after = rest.partition(_end(nonce, index))
-    if not started or not ended or nonce in before or _start(nonce, index) in after:
-        raise InvalidRequest(f"messages.{index}", "the model's chat template drops, repeats or moves this message")
-    return before, content, after
+def _check(pieces: Sequence[Piece], messages: Sequence[ChatMessage], nonce: str) -> None:
+    """Every message once, and answers in their order; a system prompt may stand elsewhere than first."""
+    order = [piece.message for piece in pieces if piece.message is not None and not piece.block]
+    answers = [index for index in order if messages[index].role == "assistant"]
+    missing = set(range(len(messages))) - set(order)
+    broken = missing or len(order) != len(messages) or answers != sorted(answers)
+    if broken or any(nonce in piece.text for piece in pieces):
+        path = f"messages.{min(missing)}" if missing else "messages"
+        raise InvalidRequest(path, "the model's chat template drops, repeats or reorders messages")
 
 
 def _raise_exception(message: str) -> NoReturn:

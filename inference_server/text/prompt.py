@@ -4,11 +4,12 @@ Each content block and each stretch of template text is encoded by itself, so th
 on its neighbours.
 """
 
+import itertools
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from inference_server.text.chat_template import ChatMessage, ChatTemplate
+from inference_server.text.chat_template import ChatMessage, ChatTemplate, Piece
 from inference_server.text.tokenizer import TextTokenizer
 from inference_server.text.transcripts import Answer, Part, Question, Transcripts, chain, chain_start
 
@@ -41,10 +42,20 @@ class Prompt:
 class PromptBuilder:
     """Builds prompts of one model. Thread-safe."""
 
-    def __init__(self, tokenizer: TextTokenizer, template: ChatTemplate, transcripts: Transcripts, model: str) -> None:
+    def __init__(
+        self,
+        tokenizer: TextTokenizer,
+        template: ChatTemplate,
+        transcripts: Transcripts,
+        model: str,
+        *,
+        resends_seen: bool = True,
+    ) -> None:
+        """With ``resends_seen`` the model sees again what it saw; without, what the template makes of it now."""
         self._tokenizer = tokenizer
         self._template = template
         self._transcripts = transcripts
+        self._resends_seen = resends_seen
         self._identity = (model.encode(), template.source.encode())
 
     def build(self, scope: bytes, messages: Sequence[ChatMessage]) -> Prompt:
@@ -52,27 +63,25 @@ class PromptBuilder:
 
         Raises InvalidRequest when the chat template refuses or rewrites them.
         """
-        frame = self._template.frame(messages)
-        tokens, parts = self._beginning(frame.before[0])
-        key = chain_start(*self._identity, scope)
-        pending: list[_Piece] = []
-        for index, message in enumerate(messages):
-            pending.append(_Piece(frame.before[index]))
-            if message.role != "assistant":
-                pending.extend(_Piece(text, index, block) for block, text in enumerate(message.blocks))
-                key = chain(key, message.role, message.text)
+        pieces = self._template.pieces(messages)
+        tokens, parts = self._beginning(pieces[0].text)
+        key, chained = chain_start(*self._identity, scope), 0
+        pending: list[Piece] = []
+        for index, group in itertools.groupby(pieces, key=lambda piece: piece.message):
+            if index is None or messages[index].role != "assistant":
+                pending.extend(group)
                 continue
-            question = self._transcripts.question(key)
+            key = _chain(key, messages[chained:index])
+            question = self._question(key)
             ids, question_parts = self._question_tokens(question, pending)
-            answer = self._answer_tokens(question, message)
+            answer = self._answer_tokens(question, group)
             tokens += ids + answer
             parts += [*question_parts, Part(index, None, len(answer))]
             if index == len(messages) - 1:
                 return Prompt(tokens, tuple(parts), key, ids, question_parts, answer)
-            pending = []
-            key = chain(key, message.role, message.text)
-        pending.append(_Piece(frame.after))
-        ids, question_parts = self._question_tokens(self._transcripts.question(key), pending)
+            pending, chained = [], index
+        key = _chain(key, messages[chained:])
+        ids, question_parts = self._question_tokens(self._question(key), pending)
         return Prompt(tokens + ids, (*parts, *question_parts), key, ids, question_parts, array("i"))
 
     def remember(self, prompt: Prompt, output: "array[int]") -> None:
@@ -91,8 +100,11 @@ class PromptBuilder:
             return array("i"), []
         return array("i", [bos]), [Part(None, None, 1)]
 
+    def _question(self, key: bytes) -> Question | None:
+        return self._transcripts.question(key) if self._resends_seen else None
+
     def _question_tokens(
-        self, question: Question | None, pending: "Sequence[_Piece]"
+        self, question: Question | None, pending: Sequence[Piece]
     ) -> "tuple[array[int], tuple[Part, ...]]":
         if question is not None:
             return question.ids, question.parts
@@ -105,19 +117,17 @@ class PromptBuilder:
             parts.append(Part(piece.message, piece.block, len(encoded)))
         return ids, tuple(parts)
 
-    def _answer_tokens(self, question: Question | None, message: ChatMessage) -> "array[int]":
+    def _answer_tokens(self, question: Question | None, pieces: Iterable[Piece]) -> "array[int]":
+        texts = [piece.text for piece in pieces]
         if question is not None:
-            return self._transcripts.answer_ids(question, message.text)
+            return self._transcripts.answer_ids(question, "".join(texts))
         ids = array("i")
-        for block in message.blocks:
-            ids += self._tokenizer.encode_content(block)
+        for text in texts:
+            ids += self._tokenizer.encode_content(text)
         return ids
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """Text that is encoded as one: a content block of ``message``, or (None) text of the template."""
-
-    text: str
-    message: int | None = None
-    block: int | None = None
+def _chain(key: bytes, messages: Sequence[ChatMessage]) -> bytes:
+    for message in messages:
+        key = chain(key, message.role, message.text)
+    return key

@@ -43,17 +43,19 @@ class TextTokenizer:
             piece.encode() if index in self.control_ids else _piece_bytes(piece)
             for index, piece in enumerate(self.pieces)
         ]
+        self.longest_token = max(map(len, self._bytes))
+        """Bytes that one token can stand for, at most."""
 
     def encode_template(self, text: str) -> "array[int]":
         """Encode text of the chat template, with control tokens."""
-        return array("i", self._template.encode(text, add_special_tokens=False).ids)
+        return _encode(self._template, text)
 
     def encode_content(self, text: str) -> "array[int]":
         """Encode content, in which nothing is a control token.
 
         Bytes that the vocabulary has no token for are left out: the model has no way to see them.
         """
-        return array("i", self._content.encode(text, add_special_tokens=False).ids)
+        return _encode(self._content, text)
 
     def token_bytes(self, token: int) -> bytes:
         """The bytes that a token stands for; for a control token, its name."""
@@ -78,6 +80,11 @@ class TextTokenizer:
             [AddedToken(self.pieces[index], special=True, normalized=False) for index in sorted(self.control_ids)]
         )
         return encoder
+
+
+def _encode(encoder: Tokenizer, text: str) -> "array[int]":
+    # Encoding a batch lets other threads run meanwhile; encoding one text does not.
+    return array("i", encoder.encode_batch_fast([text], add_special_tokens=False)[0].ids)
 
 
 def _byte_characters() -> dict[str, int]:

@@ -62,10 +62,15 @@ def engine(
         num_slots,
         max_running=max_running,
         chunk_tokens=chunk_tokens,
-        mixed_chunk_tokens=mixed_chunk_tokens,
+        mixed_chunk_tokens=lambda _context: mixed_chunk_tokens,
         reserved_output=reserved_output,
     )
     return Engine(OracleRunner(num_slots, next_token, fails=fails), scheduler)
+
+
+def step(engine: Engine) -> list[EngineEvent]:
+    """One whole step."""
+    return engine.prepare() + engine.compute()
 
 
 def run(engine: Engine, *sequences: EngineSequence, steps: int = 10_000) -> list[EngineEvent]:
@@ -76,7 +81,7 @@ def run(engine: Engine, *sequences: EngineSequence, steps: int = 10_000) -> list
     while engine.has_work:
         steps -= 1
         assert steps > 0, "the engine does not come to an end"
-        events += engine.step()
+        events += step(engine)
         engine.scheduler.check()
     assert engine.scheduler.num_live == 0
     return events

@@ -66,13 +66,19 @@ def serve_model(path: Path, **settings: object) -> Iterator[Served]:
 
 @contextmanager
 def serve_runner(
-    model: ServedModel, tokenizer: TextTokenizer, template: ChatTemplate, runner: ModelRunner, **settings: object
+    model: ServedModel,
+    tokenizer: TextTokenizer,
+    template: ChatTemplate,
+    runner: ModelRunner,
+    *,
+    send_buffer: int | None = None,
+    **settings: object,
 ) -> Iterator[Served]:
     """Serve a scripted runner."""
     deaths: list[None] = []
     config = replace(CONFIG, **settings)
     app = assemble(config, model, tokenizer, template, runner, on_death=lambda: deaths.append(None))
-    with LiveServer(app) as server:
+    with LiveServer(app, send_buffer=send_buffer) as server:
         yield from _served(server, app, deaths)
 
 

@@ -1,6 +1,7 @@
 """The wire: what is accepted, what is refused and how, and the order of events."""
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,10 +22,21 @@ from inference_server.model_runner import BatchItem
 from inference_server.text.chat_template import ChatTemplate
 from inference_server.text.tokenizer import TextTokenizer
 from tests.inference_server.oracle_runner import OracleRunner
-from tests.inference_server.serving import CONFIG, Served, assistant, prompt_tokens, serve_model, serve_runner, user
+from tests.inference_server.serving import (
+    CONFIG,
+    KEY,
+    Served,
+    assistant,
+    prompt_tokens,
+    serve_model,
+    serve_runner,
+    user,
+)
 from tests.live_server import LiveServer
 
 HELLO = [user("Hello")]
+WIDE_TOKEN = 45855
+"""Eighty number signs, to fill buffers soon."""
 
 
 def post(served: Served, body: object, path: str = "/v1/messages") -> httpx.Response:
@@ -281,9 +293,9 @@ def scripted(tokenizer: TextTokenizer) -> Serve:
     source = GgufFile.open(bundled_model()).metadata["tokenizer.chat_template"]
     template = ChatTemplate(source, bos_token="", eos_token="")
 
-    def serve(runner: OracleRunner, max_waiting: int = 64) -> AbstractContextManager[Served]:
-        model = ServedModel("scripted", "Scripted", 4096, frozenset([2]))
-        return serve_runner(model, tokenizer, template, runner, max_running=1, max_waiting=max_waiting)
+    def serve(runner: OracleRunner, **settings: int) -> AbstractContextManager[Served]:
+        model = ServedModel("scripted", "Scripted", runner.num_slots, frozenset([2]))
+        return serve_runner(model, tokenizer, template, runner, max_running=1, **settings)
 
     return serve
 
@@ -329,9 +341,48 @@ def test_a_caller_that_goes_away_ends_its_request(scripted: Serve, stream: bool)
         body = {"model": "scripted", "max_tokens": 3000, "messages": HELLO, "stream": stream}
         with pytest.raises(httpx.TimeoutException), served.http.stream("POST", "/v1/messages", json=body, timeout=0.5):
             raise httpx.ReadTimeout("the stream has begun; leave it")
-        _until(lambda: not served.scheduler.running)
+        _until(lambda: 'requests_total{status="aborted"} 1.0' in served.http.get("/metrics").text)
         assert served.scheduler.num_live == 0
-        assert 'requests_total{status="aborted"} 1.0' in served.http.get("/metrics").text
+
+
+def test_the_place_in_the_queue_is_told_in_pings(scripted: Serve) -> None:
+    with scripted(OracleRunner(4096, lambda prefix: time.sleep(0.02) or 500)) as served:
+        body = {"model": "scripted", "max_tokens": 50, "messages": HELLO}
+        running = threading.Thread(target=post, args=(served, body))
+        running.start()
+        _until(lambda: served.scheduler.running)
+        waited = events(post(served, {**body, "max_tokens": 1, "stream": True}))
+        running.join()
+    assert [data["queue"] for name, data in waited if "queue" in data] == [{"position": 1}]
+    assert [name for name, _ in waited].index("message_start") > 1
+
+
+def test_a_broken_cache_is_found_and_ends_the_engine(scripted: Serve) -> None:
+    with scripted(OracleRunner(4096, lambda prefix: 2)) as served:
+        served.ask(HELLO, max_tokens=1)
+        served.scheduler.allocator.allocate(1)  # A slot that nobody owns.
+        served.app.state.engine._next_check = 0.0
+        assert post(served, {"model": "scripted", "max_tokens": 1, "messages": HELLO}).status_code == 503
+        assert served.deaths == [None]
+
+
+def test_a_reader_that_stalls_is_aborted(scripted: Serve) -> None:
+    class Steady(OracleRunner):
+        def run(self, batch: Sequence[BatchItem]) -> list[int | None]:
+            time.sleep(0.001)
+            return [None if item.draw is None else WIDE_TOKEN for item in batch]
+
+    with scripted(Steady(100_000, lambda prefix: 500), send_timeout_s=1, send_buffer=4096) as served:
+        body = json.dumps({"model": "scripted", "max_tokens": 90_000, "messages": HELLO, "stream": True}).encode()
+        with socket.socket() as stalled:
+            stalled.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+            stalled.connect((served.http.base_url.host, served.http.base_url.port))
+            head = f"POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: {KEY}\r\ncontent-type: application/json\r\n"
+            stalled.sendall(head.encode() + b"content-length: %d\r\n\r\n" % len(body) + body)
+            _until(lambda: served.scheduler.running)
+            assert served.count(HELLO) > 0  # Others are served meanwhile.
+            _until(lambda: 'requests_total{status="aborted"} 1.0' in served.http.get("/metrics").text)
+        assert served.scheduler.num_live == 0
 
 
 @pytest.mark.parametrize("stream", [False, True])

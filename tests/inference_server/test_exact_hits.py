@@ -93,7 +93,7 @@ def test_a_stopped_answer_is_followed_at_once(bundled: Served, client: Anthropic
     prompt = prompt_tokens(start.usage.model_dump())
     follow_up = bundled.ask([*messages, assistant(text), user("Shorter, please.")], metadata=scope)["usage"]
     delivered = bundled.count([*messages, assistant(text)], metadata=scope) - prompt
-    assert delivered > 10
+    assert delivered > 2
     assert follow_up["cache_read_input_tokens"] >= prompt + delivered - 1
 
 

@@ -220,36 +220,35 @@ def test_a_missing_bos_is_added_once(template: ChatTemplate, tiny_model: Path) -
     assert list(prompt.tokens[:3]).count(1) == 1
 
 
-REWRITING = [
-    ("{% for m in messages %}{{ m.content | upper }}{% endfor %}", "rewrites"),
-    ("{{ messages[0].content }}", "drops, repeats or moves"),
-    ("{% for m in messages %}{{ m.content }}{{ m.content }}{% endfor %}", "drops, repeats or moves"),
-    ("{% for m in messages | reverse %}{{ m.content }}{% endfor %}", "drops, repeats or moves"),
+REFUSED = [
+    ("{{ messages[0].content }}", "drops, repeats or reorders"),
+    ("{% for m in messages %}{{ m.content }}{{ m.content }}{% endfor %}", "drops, repeats or reorders"),
+    ("{% for m in messages | reverse %}{{ m.content }}{% endfor %}", "drops, repeats or reorders"),
+    ("{% for m in messages %}{{ m.content[3:] }}{% endfor %}", "drops, repeats or reorders"),
     ("{{ raise_exception('roles must alternate') }}", "refuses them: roles must alternate"),
     ("{{ messages.missing.deeper }}", "refuses them"),
     ("{{ ''.__class__.__mro__ }}", "refuses them"),
 ]
 
 
-@pytest.mark.parametrize(("source", "reason"), REWRITING)
-def test_a_template_that_changes_messages_is_refused(source: str, reason: str) -> None:
+@pytest.mark.parametrize(("source", "reason"), REFUSED)
+def test_a_template_that_loses_messages_is_refused(source: str, reason: str) -> None:
     template = ChatTemplate(source, bos_token="", eos_token="")
     with pytest.raises(InvalidRequest, match=reason):
-        template.frame(messages("a", "b", "c"))
+        template.pieces(messages("a", "b", "c", "d", "e"))
 
 
-def test_a_template_that_trims_cannot_reach_the_content() -> None:
-    template = ChatTemplate("{% for m in messages %}<{{ m.content | trim }}>{% endfor %}", bos_token="", eos_token="")
-    assert template.frame([ChatMessage("user", ("  a  ",))]).before == ("<",)
+@pytest.mark.parametrize("filter_", ["trim", "upper", "tojson", "e"])
+def test_no_template_can_rewrite_what_was_said(filter_: str) -> None:
+    source = f"{{% for m in messages %}}<{{{{ m.content | {filter_} }}}}>{{% endfor %}}"
+    pieces = ChatTemplate(source, bos_token="", eos_token="").pieces([ChatMessage("user", (' a & "b" ',))])
+    assert [piece.text for piece in pieces if piece.message == 0] == [' a & "b" ']
 
 
 def test_the_date_stands_still() -> None:
-    template = ChatTemplate(
-        "{{ strftime_now('%d %b %Y') }}{{ messages[0].content | tojson }}", bos_token="", eos_token=""
-    )
-    with pytest.raises(InvalidRequest):  # tojson adds quotes outside, which is fine, but escapes nothing inside
-        template.frame([ChatMessage("user", ('a"b',))])
-    assert template.frame([ChatMessage("user", ("가",))]).before == (f'{FIXED_DATE}"',)
+    source = "{{ strftime_now('%d %b %Y') }}{{ messages[0].content }}"
+    pieces = ChatTemplate(source, bos_token="", eos_token="").pieces([ChatMessage("user", ("가",))])
+    assert pieces[0].text == FIXED_DATE
 
 
 def test_a_broken_template_is_named() -> None:

@@ -1,7 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inference_server.engine import Admitted, Engine
+from inference_server.engine import Admitted, Engine, Queued
 from inference_server.sequence import Status, StopReason
 from tests.inference_server.engine_support import (
     END,
@@ -12,6 +12,7 @@ from tests.inference_server.engine_support import (
     never_ends,
     run,
     sequence,
+    step,
 )
 
 PROMPT = list(range(100, 120))
@@ -60,11 +61,11 @@ def test_a_running_answer_can_be_followed_before_it_ends() -> None:
     first = sequence(PROMPT, 100)
     subject.add(first)
     for _ in range(12):
-        subject.step()
+        step(subject)
     computed, said = first.computed, list(first.output)
     follow_up = sequence([*PROMPT, *said, 50, 51], 1)
     subject.add(follow_up)
-    subject.step()
+    step(subject)
     assert follow_up.cached_tokens == computed == len(PROMPT) + len(said) - 1
 
 
@@ -73,7 +74,7 @@ def test_a_stopped_request_leaves_its_tokens_and_nothing_else() -> None:
     first = sequence(PROMPT, 100)
     subject.add(first)
     for _ in range(10):
-        subject.step()
+        step(subject)
     subject.abort(first.id)
     follow_up = sequence([*PROMPT, *first.output, 50], 1)
     events = run(subject, follow_up)
@@ -86,7 +87,7 @@ def test_a_waiting_request_can_be_stopped() -> None:
     running, waiting = sequence(PROMPT, 20), sequence([1, 2, 3], 5)
     subject.add(running)
     subject.add(waiting)
-    subject.step()
+    step(subject)
     assert waiting.status is Status.WAITING
     subject.abort(waiting.id)
     events = run(subject)
@@ -95,25 +96,49 @@ def test_a_waiting_request_can_be_stopped() -> None:
     assert waiting.cached_tokens is None
 
 
+def test_those_who_wait_are_told_their_place_when_it_changes() -> None:
+    subject = engine(256, never_ends, max_running=1)
+    first, second, third = (sequence([n, 1, 2], 3) for n in (50, 60, 70))
+    for item in (first, second, third):
+        subject.add(item)
+    places = [(event.id, event.position) for event in run(subject) if isinstance(event, Queued)]
+    assert places == [(second.id, 1), (third.id, 2), (third.id, 1)]
+
+
+def test_a_chunk_beside_others_is_sized_by_what_is_before_it() -> None:
+    subject = engine(512, never_ends, chunk_tokens=64)
+    subject.scheduler._mixed_chunk_tokens = lambda context: 12 - context // 4
+    subject.add(sequence([1, 2], 60))
+    step(subject)
+    arriving = sequence(range(100, 200), 1)
+    subject.add(arriving)
+    computed = []
+    for _ in range(4):
+        step(subject)
+        computed.append(arriving.computed)
+    assert computed == [12, 21, 28, 33]
+    run(subject)
+
+
 def test_an_abort_of_an_ended_request_changes_nothing() -> None:
     subject = engine(64)
     first = sequence([1, 2, 3], 2)
     run(subject, first)
     subject.abort(first.id)
-    assert subject.step() == []
+    assert step(subject) == []
 
 
 def test_prompts_are_computed_in_chunks_while_others_decode() -> None:
     subject = engine(512, never_ends, chunk_tokens=16, mixed_chunk_tokens=4)
     talking, arriving = sequence([1, 2], 40), sequence(range(100, 140), 1)
     subject.add(talking)
-    subject.step()
+    step(subject)
     subject.add(arriving)
     said = len(talking.output)
-    for step in range(1, 10):
-        subject.step()
-        assert len(talking.output) == said + step
-        assert arriving.computed == 4 * step
+    for number in range(1, 10):
+        step(subject)
+        assert len(talking.output) == said + number
+        assert arriving.computed == 4 * number
     run(subject)
 
 
@@ -189,7 +214,7 @@ REQUEST = st.tuples(
 
 @settings(max_examples=150, deadline=None)
 @given(
-    st.lists(REQUEST, min_size=1, max_size=14),
+    st.lists(REQUEST, min_size=1, max_size=50),
     st.sampled_from([32, 40, 64, 512]),
     st.integers(1, 4),
     st.integers(1, 12),
@@ -200,7 +225,7 @@ def test_any_interleaving_gives_every_request_its_own_answer(
     subject = engine(num_slots, hash_oracle, max_running=max_running, reserved_output=reserved_output)
     sent = []
     aborts: dict[int, list[str]] = {}
-    step = 0
+    number = 0
     events = []
     for conversation, length, max_tokens, abort_after, pause in requests:
         prompt = [conversation + 20, *range(100, 100 + length)]
@@ -208,14 +233,14 @@ def test_any_interleaving_gives_every_request_its_own_answer(
         subject.add(item)
         sent.append((item, prompt, max_tokens, abort_after))
         if abort_after is not None:
-            aborts.setdefault(step + abort_after, []).append(item.id)
+            aborts.setdefault(number + abort_after, []).append(item.id)
         for _ in range(pause):
-            _step(subject, step, aborts, events)
-            step += 1
+            _step(subject, number, aborts, events)
+            number += 1
     while subject.has_work:
-        assert step < 5000, "a request starves"
-        _step(subject, step, aborts, events)
-        step += 1
+        assert number < 5000, "a request starves"
+        _step(subject, number, aborts, events)
+        number += 1
     ended = endings(events)
     for item, prompt, max_tokens, abort_after in sent:
         right = answer_alone(prompt, max_tokens, hash_oracle)
@@ -228,8 +253,8 @@ def test_any_interleaving_gives_every_request_its_own_answer(
     assert subject.scheduler.num_live == 0
 
 
-def _step(subject: Engine, step: int, aborts: dict[int, list[str]], events: list[object]) -> None:
-    for request_id in aborts.pop(step, ()):
+def _step(subject: Engine, number: int, aborts: dict[int, list[str]], events: list[object]) -> None:
+    for request_id in aborts.pop(number, ()):
         subject.abort(request_id)
-    events += subject.step()
+    events += step(subject)
     subject.scheduler.check()

@@ -32,6 +32,7 @@ class TableTokenizer:
     """Longest piece first, from the example's table. Control tokens are the role markers."""
 
     bos_id = None
+    longest_token = 100
     pieces = {number: piece for piece, number in IDS.items()}  # noqa: RUF012 - never changed
 
     def __init__(self) -> None:
