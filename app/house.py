@@ -39,6 +39,7 @@ class House:
     settings: Settings
     database: Database
     clock: Clock
+    rhythm: Rhythm
     accounts: Accounts
     sessions: Sessions
     setup: Setup
@@ -84,7 +85,7 @@ async def open_house(
             limits=SendLimits(settings.max_message_characters, settings.live_turns_per_user, settings.answer_tokens),
             rhythm=rhythm,
         )
-        house = _house(settings, database, clock, turns, LiveLogs(bus, jobs, rhythm), limits)
+        house = _house(settings, database, clock, rhythm, turns, LiveLogs(bus, jobs, rhythm), limits)
         await checkpointer.begin()
         beside = asyncio.create_task(checkpointer.run(), name="checkpointer")
         try:
@@ -107,6 +108,7 @@ def _house(
     settings: Settings,
     database: Database,
     clock: Clock,
+    rhythm: Rhythm,
     turns: Turns,
     live: LiveLogs,
     limits: SignInLimits,
@@ -117,6 +119,7 @@ def _house(
         settings=settings,
         database=database,
         clock=clock,
+        rhythm=rhythm,
         accounts=Accounts(database, clock, passwords, limits),
         sessions=Sessions(
             database,

@@ -13,7 +13,7 @@ InferenceError
     ├── NotFound             404
     ├── RequestTooLarge      413
     ├── RateLimited          429
-    ├── Overloaded           503, 529
+    ├── Overloaded           529, and a 503 that says so
     └── ServerFault          every other status from 500
 """
 
@@ -96,7 +96,9 @@ class ServerFault(StatusError):
     pass
 
 
-def class_for_status(status: int) -> type[StatusError]:
+def class_for_status(status: int, error_type: str) -> type[StatusError]:
+    if status == 503:
+        return class_for_type(error_type)  # A server that is broken, starting or full: only its type tells.
     by_status: dict[int, type[StatusError]] = {
         400: InvalidRequest,
         401: AuthenticationFailed,
@@ -104,7 +106,6 @@ def class_for_status(status: int) -> type[StatusError]:
         404: NotFound,
         413: RequestTooLarge,
         429: RateLimited,
-        503: Overloaded,
         529: Overloaded,
     }
     return by_status.get(status, ServerFault if status >= 500 else StatusError)

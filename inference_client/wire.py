@@ -83,9 +83,10 @@ def parse_status_error(status: int, headers: Mapping[str, str], body: bytes) -> 
         shape = fit(ErrorShape, parse_json(body))
     except ProtocolError:
         shape = ErrorShape(error=ErrorDetail())
-    return class_for_status(status)(
+    error_type = shape.error.type or "unknown_error"
+    return class_for_status(status, error_type)(
         status,
-        shape.error.type or "unknown_error",
+        error_type,
         shape.error.message or f"The backend answered with HTTP status {status}.",
         headers.get("request-id") or shape.request_id,
         parse_retry_after(headers.get("retry-after")),

@@ -134,7 +134,7 @@ class AsyncEngine:
                 self._stats.record_events(events)
                 self._stats.record_step(time.perf_counter() - started, self._engine.scheduler)
                 self._call(self._deliver, events)
-        except Exception:
+        except BaseException:  # Whatever it was: a server that looks alive would let its callers hang.
             log.exception("engine_died")
             self._dead = True
             self._call(self._bury)

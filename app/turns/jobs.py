@@ -50,6 +50,7 @@ class Jobs:
             await job.run()
         except Exception:
             logger.exception("the job of turn %s broke", job.turn_id)
+            self._shop.bus.drop(job.turn_id)  # Whoever follows reads from SQL how the turn will be ended.
         finally:
             del self._running[job.turn_id]
 

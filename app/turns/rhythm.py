@@ -7,6 +7,7 @@ from dataclasses import dataclass
 class Rhythm:
     """A worker counts as dead when its heartbeat is older than `stale_after`.
 
+    `ping` is the longest silence towards a browser; proxies cut connections that say nothing for a minute or less.
     `store_pauses` lie between tries to store an end; the last one repeats. `last_tries` is how long a process
     that shuts down goes on trying.
     """
@@ -17,6 +18,7 @@ class Rhythm:
     reap: float = 10.0
     stale_after: float = 20.0
     poll: float = 1.0
+    ping: float = 15.0
     stop_wait: float = 2.0
     keep_log: float = 60.0
     store_pauses: tuple[float, ...] = (0.2, 1.0, 3.0, 5.0)

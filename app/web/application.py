@@ -14,6 +14,7 @@ from app.clock import Clock, utc_now
 from app.house import open_house
 from app.markdown import Markdown
 from app.settings import Settings
+from app.turns.rhythm import Rhythm
 from app.web import conversation_pages, operator_pages, sending, setup_page, signing_in, turn_routes
 from app.web.assets import STATIC_FOLDER, STATIC_PREFIX, contents_version
 from app.web.body_limit import BodyLimitMiddleware
@@ -55,7 +56,7 @@ PAGE_ROUTES = [
 ]
 
 
-def create_app(settings: Settings, *, clock: Clock = utc_now) -> Starlette:
+def create_app(settings: Settings, *, clock: Clock = utc_now, rhythm: Rhythm | None = None) -> Starlette:
     """The ASGI app. Its lifespan opens the house, and closing it ends or hands over what is still running."""
     languages = load_languages()
     cookies = CookieJar(settings)
@@ -67,7 +68,7 @@ def create_app(settings: Settings, *, clock: Clock = utc_now) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with open_house(settings, clock=clock) as house:
+        async with open_house(settings, clock=clock, rhythm=rhythm) as house:
             app.state.house = house
             yield
 

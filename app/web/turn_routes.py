@@ -13,7 +13,6 @@ from app.turns.events import TurnEvent
 from app.web.forms import field
 from app.web.visit import account_of, house_of, wants_fragment
 
-PING_SECONDS = 15
 SEND_TIMEOUT_SECONDS = 30  # A peer that takes nothing for this long has gone.
 RECONNECT_MILLISECONDS = 1000
 # An event log that has nothing more ends at once; longer than this a live turn may well be silent.
@@ -25,12 +24,12 @@ async def turn_events(request: Request) -> Response:
     owner = account_of(request).id
     events = await house_of(request).turns.events(owner, _turn_id(request), _cursor(request))
     if request.method == "HEAD":
-        return _stream(_server_sent(None, events))
+        return _stream(request, _server_sent(None, events))
     first = asyncio.ensure_future(_next(events))
     await asyncio.wait({first}, timeout=FIRST_EVENT_SECONDS)
     if first.done() and first.result() is None:
         return Response(status_code=204)
-    return _stream(_server_sent(first, events))
+    return _stream(request, _server_sent(first, events))
 
 
 async def stop_turn(request: Request) -> Response:
@@ -60,11 +59,11 @@ def _cursor(request: Request) -> int:
     return 0
 
 
-def _stream(events: AsyncIterator[ServerSentEvent]) -> EventSourceResponse:
+def _stream(request: Request, events: AsyncIterator[ServerSentEvent]) -> EventSourceResponse:
     return EventSourceResponse(
         events,
         headers={"cache-control": "no-store, no-transform"},
-        ping=PING_SECONDS,
+        ping=house_of(request).rhythm.ping,
         send_timeout=SEND_TIMEOUT_SECONDS,
     )
 

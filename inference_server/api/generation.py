@@ -54,6 +54,15 @@ class Generation:
         }
 
 
+def cache_scope(key: str, user: str) -> bytes:
+    """Who may reuse a request's KV, of the API key and the user that its holder names.
+
+    Lengths are hashed too, so that no two pairs read alike.
+    """
+    fields = (key.encode(), user.encode())
+    return hashlib.sha256(b"".join(len(f).to_bytes(8, "big") + f for f in fields)).digest()
+
+
 class Generator:
     """Prepares and runs requests of one model."""
 
@@ -131,12 +140,10 @@ class Generator:
         return self._prompts.build(self._scope(request), messages.messages), messages.breakpoint
 
     def _scope(self, request: CountTokensRequest) -> bytes:
-        """The cache scope: who may reuse this request's KV. Lengths are hashed too, so that no two pairs read alike."""
         if self._config.shared_cache:
             return b""
         user = request.metadata.user_id if request.metadata and request.metadata.user_id else ""
-        fields = ((self._config.key or "").encode(), user.encode())
-        return hashlib.sha256(b"".join(len(f).to_bytes(8, "big") + f for f in fields)).digest()
+        return cache_scope(self._config.key or "", user)
 
     def _sampling(self, request: MessagesRequest) -> Sampling:
         config = self._config

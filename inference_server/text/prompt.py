@@ -6,7 +6,7 @@ on its neighbours.
 
 import itertools
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inference_server.text.chat_template import ChatMessage, ChatTemplate, Piece
@@ -19,7 +19,7 @@ class Prompt:
     """A request's prompt.
 
     ``key`` is the conversation up to the question; ``question_ids`` and ``question_parts`` are the tokens behind the
-    previous answer, ``prefill`` those of a last assistant message. ``parts`` covers ``tokens`` from the first on.
+    previous question, ``prefill`` those of a last assistant message. ``parts`` covers ``tokens`` from the first on.
     """
 
     tokens: "array[int]"
@@ -66,6 +66,8 @@ class PromptBuilder:
         pieces = self._template.pieces(messages)
         tokens, parts = self._beginning(pieces[0].text)
         key, chained = chain_start(*self._identity, scope), 0
+        answered: Question | None = None
+        answer: list[Piece] = []
         pending: list[Piece] = []
         for index, group in itertools.groupby(pieces, key=lambda piece: piece.message):
             if index is None or messages[index].role != "assistant":
@@ -73,15 +75,16 @@ class PromptBuilder:
                 continue
             key = _chain(key, messages[chained:index])
             question = self._question(key)
-            ids, question_parts = self._question_tokens(question, pending)
-            answer = self._answer_tokens(question, group)
-            tokens += ids + answer
-            parts += [*question_parts, Part(index, None, len(answer))]
+            ids, question_parts = self._question_tokens(question, answered, answer, pending)
+            tokens += ids
+            parts += question_parts
             if index == len(messages) - 1:
-                return Prompt(tokens, tuple(parts), key, ids, question_parts, answer)
-            pending, chained = [], index
+                prefill = self._answer_tokens(question, list(group))
+                parts.append(Part(index, None, len(prefill)))
+                return Prompt(tokens + prefill, tuple(parts), key, ids, question_parts, prefill)
+            answered, answer, pending, chained = question, list(group), [], index
         key = _chain(key, messages[chained:])
-        ids, question_parts = self._question_tokens(self._question(key), pending)
+        ids, question_parts = self._question_tokens(self._question(key), answered, answer, pending)
         return Prompt(tokens + ids, (*parts, *question_parts), key, ids, question_parts, array("i"))
 
     def remember(self, prompt: Prompt, output: "array[int]") -> None:
@@ -104,11 +107,18 @@ class PromptBuilder:
         return self._transcripts.question(key) if self._resends_seen else None
 
     def _question_tokens(
-        self, question: Question | None, pending: Sequence[Piece]
+        self, question: Question | None, answered: Question | None, answer: Sequence[Piece], pending: Sequence[Piece]
     ) -> "tuple[array[int], tuple[Part, ...]]":
+        """The tokens behind the previous question: its answer and the pieces that follow.
+
+        A known question tells which ids the answer had when the model saw it, though others may read the same.
+        """
         if question is not None:
             return question.ids, question.parts
         ids, parts = array("i"), []
+        if answer:
+            ids += self._answer_tokens(answered, answer)
+            parts.append(Part(answer[0].message, None, len(ids)))
         for piece in pending:
             is_content = piece.message is not None
             encode = self._tokenizer.encode_content if is_content else self._tokenizer.encode_template
@@ -117,7 +127,7 @@ class PromptBuilder:
             parts.append(Part(piece.message, piece.block, len(encoded)))
         return ids, tuple(parts)
 
-    def _answer_tokens(self, question: Question | None, pieces: Iterable[Piece]) -> "array[int]":
+    def _answer_tokens(self, question: Question | None, pieces: Sequence[Piece]) -> "array[int]":
         texts = [piece.text for piece in pieces]
         if question is not None:
             return self._transcripts.answer_ids(question, "".join(texts))

@@ -45,7 +45,11 @@ class Answer:
 
 @dataclass(slots=True)
 class Question:
-    """The tokens between the previous answer and this question's answer, and the answers that it got."""
+    """The tokens between the previous question and this one's answer, and the answers that it got.
+
+    They begin with the previous answer as the model saw it then: it may have been cut, and since then other answers
+    may have come that read the same.
+    """
 
     parts: tuple[Part, ...]
     ids: "array[int]"

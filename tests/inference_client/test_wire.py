@@ -72,7 +72,7 @@ def test_wrong_answer_is_refused_without_quoting_it(body: bytes) -> None:
         (413, RequestTooLarge),
         (429, RateLimited),
         (500, ServerFault),
-        (503, Overloaded),
+        (503, ServerFault),
         (504, ServerFault),
         (529, Overloaded),
     ],
@@ -84,6 +84,15 @@ def test_status_error_has_the_class_of_its_status(status: int, expected: type[St
     assert (error.status, error.type, error.message, error.request_id) == (status, "t", "m", "r")
     assert error.retry_after is None
     assert str(error) == f"t ({status}): m"
+
+
+@pytest.mark.parametrize(
+    ("error_type", "expected"),
+    [("overloaded_error", Overloaded), ("rate_limit_error", RateLimited), ("api_error", ServerFault)],
+)
+def test_unavailable_backend_is_overloaded_only_if_it_says_so(error_type: str, expected: type[StatusError]) -> None:
+    body = json.dumps({"type": "error", "error": {"type": error_type, "message": "m"}}).encode()
+    assert type(parse_status_error(503, {}, body)) is expected
 
 
 def test_status_error_takes_headers_first() -> None:

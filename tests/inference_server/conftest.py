@@ -45,3 +45,9 @@ def bundled() -> Iterator[Served]:
 def tokenizer() -> TextTokenizer:
     """The bundled model's tokenizer."""
     return TextTokenizer(GgufFile.open(bundled_model()).metadata)
+
+
+@pytest.fixture(scope="session")
+def tiny_tokenizer(tiny_model: Path) -> TextTokenizer:
+    """The tiny model's tokenizer, which has a token for every byte and few for more."""
+    return TextTokenizer(GgufFile.open(tiny_model).metadata)

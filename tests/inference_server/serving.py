@@ -1,7 +1,9 @@
 """A whole inference server in a thread: the real application around the runner that a test chooses."""
 
+import json
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -72,13 +74,14 @@ def serve_runner(
     runner: ModelRunner,
     *,
     send_buffer: int | None = None,
+    port: int = 0,
     **settings: object,
 ) -> Iterator[Served]:
-    """Serve a scripted runner."""
+    """Serve a scripted runner; on a given port as a restarted server would."""
     deaths: list[None] = []
     config = replace(CONFIG, **settings)
     app = assemble(config, model, tokenizer, template, runner, on_death=lambda: deaths.append(None))
-    with LiveServer(app, send_buffer=send_buffer) as server:
+    with LiveServer(app, port=port, send_buffer=send_buffer) as server:
         yield from _served(server, app, deaths)
 
 
@@ -104,3 +107,20 @@ def assistant(text: str) -> dict[str, object]:
 
 def prompt_tokens(usage: dict[str, int]) -> int:
     return usage["input_tokens"] + usage["cache_creation_input_tokens"] + usage["cache_read_input_tokens"]
+
+
+def events(response: httpx.Response) -> list[tuple[str, dict]]:
+    """Name and data of every event of a stream that has ended; strict about UTF-8 and about what an event is."""
+    text = response.content.decode()
+    blocks = [block.split("\n") for block in text.strip().split("\n\n")]
+    assert all(len(lines) == 2 for lines in blocks), text
+    return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data in blocks]
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Wait for what another thread is about to bring about."""
+    for _ in range(3000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it never happened")

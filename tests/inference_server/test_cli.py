@@ -15,10 +15,12 @@ from inference_server.bundled_model import bundled_model
 from inference_server.cli import main
 
 
-def start(*arguments: str, **environment: str) -> "subprocess.Popen[str]":
+def start(
+    *arguments: str, run: tuple[str, str] = ("-m", "inference_server"), **environment: str
+) -> "subprocess.Popen[str]":
     clean = {name: value for name, value in os.environ.items() if not name.startswith("RECOUNT_")}
     return subprocess.Popen(
-        [sys.executable, "-m", "inference_server", *arguments],
+        [sys.executable, *run, *arguments],
         stderr=subprocess.PIPE,
         text=True,
         env={**clean, **environment},
@@ -63,6 +65,42 @@ def test_a_signal_ends_it_cleanly(tiny_model: Path, kind: signal.Signals) -> Non
         process.send_signal(kind)
         _, error = process.communicate(timeout=30)
     assert (process.returncode, error) == (0, "")
+
+
+WITH_A_WEAK_ENGINE = """
+import gc, sys, threading, time
+from inference_server.async_engine import AsyncEngine
+from inference_server.cli import main
+
+def weaken():  # A slot that nobody owns, and a self-check that is due, end the engine at its next request.
+    while not (engines := [item for item in gc.get_objects() if type(item) is AsyncEngine]):
+        time.sleep(0.3)
+    engines[0]._engine.scheduler.allocator.allocate(1)
+    while True:
+        engines[0]._next_check = 0.0
+        time.sleep(0.3)
+
+threading.Thread(target=weaken, daemon=True).start()
+main()
+"""
+
+
+def test_a_process_whose_engine_has_died_ends_and_says_so_to_its_supervisor(tiny_model: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    url = f"http://127.0.0.1:{port}"
+    arguments = ["--model", str(tiny_model), "--dtype", "float32", "--port", port]
+    body = {"model": "tiny", "max_tokens": 1, "messages": [{"role": "user", "content": "Hello"}]}
+    with start(*arguments, run=("-c", WITH_A_WEAK_ENGINE)) as process:
+        try:
+            assert _answers(f"{url}/health", process)
+            while httpx.post(f"{url}/v1/messages", json=body, trust_env=False).status_code == 200:
+                time.sleep(0.05)  # It has not been weakened yet.
+            _, error = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert process.returncode == 1
+    assert "engine_died" in error
 
 
 def _answers(url: str, process: "subprocess.Popen[str]") -> bool:

@@ -91,20 +91,21 @@ class House:
         return answered
 
     def delivered_run(self, answered: Answered, content: str) -> int:
-        """k: leading output ids whose text is a beginning of ``content``, by decoding every prefix anew."""
-        prefill_text = self.tokenizer.text(answered.prompt.prefill)
-        output = [token for token in answered.sequence.output if token != MESSAGE_END]
-        if prefill_text + self.tokenizer.text(output) == content and not answered.prompt.prefill:
-            return len(output)
-        runs = [0]
-        for count in range(1, len(output) + 1):
-            ids = [*answered.prompt.prefill, *output[:count]]
-            whole = b"".join(map(self.tokenizer.token_bytes, ids))
-            text = self.tokenizer.text(ids)
-            is_between = Detokenizer(self.tokenizer, ids).is_between_characters
-            if is_between and content.startswith(text) and whole:
-                runs.append(count)
-        return max(runs)
+        """k: leading output ids whose text is a beginning of ``content``, by decoding every prefix anew.
+
+        Less than 0 where the content ends inside the prefill, which then does not come back whole either.
+        """
+        prefill = answered.prompt.prefill
+        ids = [*prefill, *(token for token in answered.sequence.output if token != MESSAGE_END)]
+        if not prefill and self.tokenizer.text(ids) == content:
+            return len(ids)
+        runs = [
+            count
+            for count in range(len(ids) + 1)
+            if Detokenizer(self.tokenizer, ids[:count]).is_between_characters
+            and content.startswith(self.tokenizer.text(ids[:count]))
+        ]
+        return max(runs) - len(prefill)
 
     def _run(self, sequence: Sequence, abort_after: int | None) -> str:
         text = ""

@@ -107,6 +107,23 @@ def test_a_cut_answer_repeats_its_longest_run(prompts: PromptBuilder, tokenizer:
     assert "\n\nonce up and away<|im_end|>" in tokenizer.text(follow_up.tokens)
 
 
+@pytest.mark.parametrize("resent", ["\n\nonce", "\n\non"])
+def test_a_resent_answer_keeps_the_ids_that_the_model_saw(
+    prompts: PromptBuilder, tokenizer: TextTokenizer, resent: str
+) -> None:
+    first = prompts.build(SCOPE, messages("Tell"))
+    (newlines,) = tokenizer.encode_content("\n\n")
+    answer(prompts, first, newlines, *tokenizer.encode_content("once"))
+    second = prompts.build(SCOPE, messages("Tell", resent, "More"))
+    answer(prompts, second, *tokenizer.encode_content("No."))
+    # Another answer to the first question reads the same and has other ids.
+    other = answer(prompts, first, *tokenizer.encode_content("\n\nonce"), IM_END)
+    assert other[0] != newlines
+    third = prompts.build(SCOPE, messages("Tell", resent, "More", "No.", "Still more"))
+    assert third.tokens[: len(second.tokens)] == second.tokens
+    assert prompts.build(SCOPE, messages("Tell", resent, "Else")).tokens != second.tokens
+
+
 def test_an_answer_cut_inside_a_character_is_encoded_from_the_character_on(
     prompts: PromptBuilder, tokenizer: TextTokenizer
 ) -> None:

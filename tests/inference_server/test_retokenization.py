@@ -4,30 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from inference_server.api.generation import ServedModel
-from inference_server.bundled_model import bundled_model
-from inference_server.gguf_file import GgufFile
-from inference_server.text.chat_template import ChatTemplate
 from inference_server.text.tokenizer import TextTokenizer
 from tests.inference_server.oracle_runner import OracleRunner
-from tests.inference_server.serving import Served, assistant, prompt_tokens, serve_runner, user
-
-END_ID = 2
-
-
-class Script:
-    """Says the scripted tokens of each answer in turn, then the end token."""
-
-    def __init__(self) -> None:
-        self.answer: list[int] = []
-        self._said = 0
-
-    def say(self, tokens: list[int]) -> None:
-        self.answer, self._said = tokens, 0
-
-    def __call__(self, _prefix: tuple[int, ...]) -> int:
-        self._said += 1
-        return self.answer[self._said - 1] if self._said <= len(self.answer) else END_ID
+from tests.inference_server.scripted_server import Script, serve_scripted
+from tests.inference_server.serving import Served, assistant, prompt_tokens, user
 
 
 @pytest.fixture
@@ -37,10 +17,7 @@ def script() -> Script:
 
 @pytest.fixture
 def server(tokenizer: TextTokenizer, script: Script) -> Iterator[Served]:
-    source = GgufFile.open(bundled_model()).metadata["tokenizer.chat_template"]
-    template = ChatTemplate(source, bos_token="<|im_start|>", eos_token="<|im_end|>")
-    model = ServedModel("scripted", "Scripted", 2048, frozenset([END_ID]))
-    with serve_runner(model, tokenizer, template, OracleRunner(2048, script)) as served:
+    with serve_scripted(tokenizer, OracleRunner(2048, script)) as served:
         yield served
 
 
@@ -95,3 +72,25 @@ def test_a_continued_answer_completes_the_cut_character(
     follow_up = server.ask([user("Unicorn?"), assistant("x🦄y"), user("More")])["usage"]
     read = prompt_tokens(rest["usage"]) + rest["usage"]["output_tokens"] - 1
     assert follow_up["cache_read_input_tokens"] == read
+
+
+@pytest.mark.parametrize("history", ["transcript", "template"])
+def test_an_answer_that_encodes_otherwise_is_read_to_the_first_other_id(
+    tokenizer: TextTokenizer, script: Script, history: str
+) -> None:
+    """Six stretches of sixteen ids, drifting in the second: without transcripts the hit is smaller, and true."""
+    newline = tokenizer.encode_content("\n")[0]
+    plain = list(tokenizer.encode_content(" one two three four five six seven eight nine ten"))
+    ids = [*(plain * 2)[:18], newline, newline, *(plain * 8)[:78]]
+    encoded = list(tokenizer.encode_content(tokenizer.text(ids)))
+    same = next(n for n, (said, again) in enumerate(zip(ids, encoded, strict=False)) if said != again)
+    assert 16 <= same < 32 < len(ids) == 98
+    with serve_scripted(tokenizer, OracleRunner(2048, script), history=history) as server:
+        script.say(ids)
+        reply = server.ask([user("Count")], max_tokens=200)
+        script.say([])
+        follow_up = [user("Count"), assistant(reply["content"][0]["text"]), user("More")]
+        usage = server.ask(follow_up)["usage"]
+    prompt, output = prompt_tokens(reply["usage"]), reply["usage"]["output_tokens"]
+    right = {"transcript": prompt + output - 1, "template": prompt + same}
+    assert usage["cache_read_input_tokens"] == right[history]

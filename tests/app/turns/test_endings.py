@@ -109,6 +109,29 @@ async def test_a_backend_that_is_away_fails_the_turn(database_url: str) -> None:
     assert (last.turn.input_tokens, last.turn.queued_ms) == (None, None)
 
 
+@pytest.mark.parametrize(
+    ("status", "told", "error_type", "words"),
+    [
+        (503, "api_error", "backend_fault", "The model server failed."),
+        (529, "overloaded_error", "overloaded", "The model server is overloaded."),
+    ],
+)
+async def test_a_backend_that_can_answer_nobody_fails_the_turn_and_serves_the_next_one_when_it_is_back(
+    house: House, anna: UUID, backend: ScriptedBackend, status: int, told: str, error_type: str, words: str
+) -> None:
+    """As a server whose engine has died, and one that is full; the client tries three times."""
+    for _ in range(3):
+        backend.script(error_reply(status, told, "SECRET", headers={"retry-after": "0"}))
+    sent = await ask(house, anna)
+    last = await last_answer(house, anna, sent.conversation_id)
+    assert last.turn is not None
+    assert (last.turn.status, last.turn.error_type, last.turn.error_message) == ("failed", error_type, words)
+    assert (last.text, last.turn.prompt_tokens) == ("", None)
+    assert len(backend.questions) == 3
+    await ask(house, anna, "Two", sent.conversation_id)
+    assert (await last_answer(house, anna, sent.conversation_id)).text == "This is answer number 1."
+
+
 async def test_a_backend_without_models_fails_the_turn(house: House, anna: UUID, backend: ScriptedBackend) -> None:
     backend.models = []
     sent = await ask(house, anna)

@@ -1,7 +1,9 @@
 """Jobs whose surroundings fail in ways that no backend and no database plays for us."""
 
 import itertools
-from contextlib import AbstractAsyncContextManager
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
@@ -23,16 +25,35 @@ from app.turns.endings import COMPLETED, ROWS_GONE, SHUT_DOWN, STOPPED, WORKER_L
 from app.turns.job import Job, Workshop
 from app.turns.jobs import Jobs
 from app.turns.plan import Plan
-from inference_client import InferenceClient, MessageStream
+from inference_client import InferenceClient, MessageStream, Timeouts
+from inference_client.server_sent_events import ServerSentEvent
+from inference_client.timeouts import Patience
 from tests.app.houses import QUICK, START, MovingClock, add_user
 from tests.app.turns.test_workers import add_live_turn, add_worker
+from tests.scripted_backend import block_start, delta, message_start
 
 pytestmark = pytest.mark.anyio
+
+USAGE = {"input_tokens": 8, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 19}
 
 
 class BrokenClient(InferenceClient):
     def stream(self, body: object) -> AbstractAsyncContextManager[MessageStream]:
         raise ZeroDivisionError
+
+
+class BreakingClient(InferenceClient):
+    """Its streams end with a mistake of ours behind the third event."""
+
+    @asynccontextmanager
+    async def stream(self, body: object) -> AsyncIterator[MessageStream]:
+        yield MessageStream(three_events_and_a_mistake(), Patience(Timeouts()), None)
+
+
+async def three_events_and_a_mistake() -> AsyncGenerator[ServerSentEvent, None]:
+    for step in (message_start(usage=USAGE), block_start(), delta("Part")):
+        yield ServerSentEvent("message", json.dumps(step.data), complete=True)
+    raise ZeroDivisionError
 
 
 class OneBackend(Backends):
@@ -79,6 +100,25 @@ async def test_an_error_of_our_own_fails_the_turn(database: Database, plan: Plan
     await Job(plan, Workshop(database, backends, bus, MovingClock(), b"", QUICK)).run()
     turn = await stored_turn(database)
     assert (turn.status, turn.error_type) == ("failed", "internal")
+    await backends.close()
+
+
+async def test_an_error_of_our_own_in_mid_answer_keeps_the_text_and_is_an_event_of_its_own(
+    database: Database, plan: Plan
+) -> None:
+    backends = OneBackend(BreakingClient("http://127.0.0.1:9"))
+    bus = MemoryBus(keep_seconds=60)
+    await Job(plan, Workshop(database, backends, bus, MovingClock(), b"", QUICK)).run()
+    turn = await stored_turn(database)
+    assert (turn.status, turn.error_type, turn.input_tokens) == ("failed", "internal", 8)
+    async with database.read() as session:
+        assert (await session.get_one(Message, plan.assistant_message_id)).text == "Part"
+    log = bus.follow(plan.turn_id, 0)
+    assert log is not None
+    events = [event async for event in log]
+    assert [event.data["text"] for event in events if event.kind == "delta"] == ["Part"]
+    assert [event.kind for event in events][-2:] == ["usage", "end"]
+    assert events[-1].data["error_type"] == "internal"
     await backends.close()
 
 
@@ -156,12 +196,16 @@ async def test_a_job_that_breaks_is_forgotten(database: Database, plan: Plan) ->
     def broken_clock() -> datetime:
         raise ZeroDivisionError
 
-    shop = Workshop(database, backends, MemoryBus(keep_seconds=60), broken_clock, b"", QUICK)
-    jobs = Jobs(shop)
+    bus = MemoryBus(keep_seconds=60)
+    jobs = Jobs(Workshop(database, backends, bus, broken_clock, b"", QUICK))
     jobs.start(plan)
+    log = bus.follow(plan.turn_id, 0)
+    assert log is not None
     assert jobs.knows(plan.turn_id)
     await jobs.close(STOPPED, drain=10)
     assert not jobs.knows(plan.turn_id)
+    assert [event.kind async for event in log if event.kind not in ("start", "status")] == []  # It ends without an end.
+    assert bus.snapshot(plan.turn_id) is None
     await jobs.cut(UUID(int=1), STOPPED, wait=1)
     await backends.close()
 

@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import anyio
@@ -134,6 +134,23 @@ def test_each_request_begins_with_the_one_before(
             assert later.startswith(shared(earlier))
     assert [shared(body) for body in sent[0]] == [shared(body) for body in sent[1]]
     assert len(sent[0]) == sum(step[0] == "ask" for step in steps)
+
+
+@pytest.mark.anyio
+async def test_midnight_moves_nothing_but_the_newest_message(
+    house: House, anna: UUID, clock: MovingClock, backend: ScriptedBackend
+) -> None:
+    clock.now = datetime(2026, 11, 29, 14, 59, 30, tzinfo=UTC)  # Half a minute before midnight in Seoul.
+    system_prompt = "Today is {date}, {{ current_date }}, %Y-%m-%d. Be nice."
+    sent = await ask(house, anna, "One", system_prompt=system_prompt, time_zone="Asia/Seoul")
+    clock.advance(minutes=1)
+    await ask(house, anna, "Two", sent.conversation_id, time_zone="Asia/Seoul")
+    earlier, later = (request.json() for request in backend.questions)
+    assert earlier["system"] == later["system"] == system_prompt
+    assert later["messages"][:1] == earlier["messages"]
+    assert "Sunday 2026-11-29 23:59 +09:00" in earlier["messages"][0]["content"]
+    assert "Monday 2026-11-30 00:00 +09:00" in later["messages"][-1]["content"]
+    assert backend.questions[1].body.count(b"2026-11-30") == 1
 
 
 def test_the_comparison_sees_a_changed_byte() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from app.turns.rhythm import Rhythm
 from app.web.application import create_app
 from tests.app.databases import SqliteFactory
 from tests.app.houses import settings_for
@@ -17,13 +18,13 @@ OpenSite = Callable[..., Site]
 
 @pytest.fixture
 def open_site(sqlite_factory: SqliteFactory, backend: ScriptedBackend, backend_url: str) -> Iterator[OpenSite]:
-    """Opens a site with changed settings."""
+    """Opens a site with changed settings; also in another rhythm, or with little room for what nobody reads."""
     opened: list[tuple[Site, LiveServer]] = []
 
-    def open_one(**changes: object) -> Site:
+    def open_one(rhythm: Rhythm | None = None, send_buffer: int | None = None, **changes: object) -> Site:
         url = sqlite_factory.migrated()
         settings = settings_for(url, backend_url, setup_code=SETUP_CODE, **changes)
-        server = LiveServer(create_app(settings))
+        server = LiveServer(create_app(settings, rhythm=rhythm), send_buffer=send_buffer)
         server.start()
         site = Site(server.url, url.removeprefix("sqlite:///"), backend)
         opened.append((site, server))

@@ -12,7 +12,7 @@ from app.web.turn_totals import Total, totals_of
 from tests.app.web.figures import counted, figures
 from tests.app.web.site import Site
 from tests.app.web.visitor import Visitor
-from tests.scripted_backend import Gate, answer, delta, ending, error_reply, message_start
+from tests.scripted_backend import Event, Gate, answer, delta, ending, error_reply, message_start
 
 
 def table_of(page: str) -> list[dict[str, str]]:
@@ -63,6 +63,40 @@ def test_zero_not_reported_pending_and_not_sent_are_four_things(site: Site, mina
     assert cells_of(TurnRow(1, figures(queued_ms=None), None, None, None), load_languages()["en"], "UTC").cached == (
         "not sent"
     )
+
+
+def test_rate_is_one_sum_over_another_and_absent_where_nothing_was_reported(site: Site, mina: Visitor) -> None:
+    """A failed, a stopped and an unreported turn; then a finished one, and a stopped one that had reported."""
+    site.backend.script(error_reply(400, "invalid_request_error"))
+    path = site.ask(mina, "Question")
+    stop_in_the_middle(site, mina, path, message_start())
+    site.backend.script(message_start(), delta("b"), *ending(output_tokens=2))
+    site.ask(mina, "Question", path)
+    for page in (f"/operator{path}", "/operator/conversations", path):
+        assert "%" not in mina.open(page).text
+    for input_tokens, read in ((0, 0), (10, 30)):
+        usage = {"input_tokens": input_tokens, "cache_creation_input_tokens": 0, "cache_read_input_tokens": read}
+        site.backend.script(*answer("c", usage=usage))
+        site.ask(mina, "Question", path)
+        if not read:
+            assert "From cache: 0% of 0 prompt tokens, over 1 of 4 turns" in mina.open(f"/operator{path}").text
+    usage = {"input_tokens": 50, "cache_creation_input_tokens": 10, "cache_read_input_tokens": 0}
+    stop_in_the_middle(site, mina, path, message_start(usage=usage))
+    assert "From cache: 30% of 100 prompt tokens, over 3 of 6 turns" in mina.open(f"/operator{path}").text
+    page = mina.open("/operator/conversations").text
+    assert "<td>30 (30%)</td>" in page
+    assert "3 of 6" in page
+
+
+def stop_in_the_middle(site: Site, mina: Visitor, path: str, *steps: Event) -> None:
+    gate = Gate()
+    site.backend.script(*steps, delta("a"), gate, *ending(output_tokens=2))
+    mina.open(path)
+    mina.submit(f"{path}/messages", text="Question")
+    gate.wait_arrived()
+    mina.submit(f"/turns/{mina.turn_id}/stop")
+    site.wait_idle(mina)
+    gate.open()
 
 
 def test_list_shows_references_and_sums(site: Site, mina: Visitor) -> None:

@@ -1,0 +1,27 @@
+"""What the app asks of a backend: the turns, and nothing beside them."""
+
+from uuid import UUID
+
+import pytest
+
+from app.house import House
+from tests.app.houses import ask
+from tests.scripted_backend import MESSAGES, MODELS, ScriptedBackend
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_each_turn_is_one_request_and_a_title_costs_none(
+    house: House, anna: UUID, backend: ScriptedBackend
+) -> None:
+    sent = await ask(house, anna, "A question whose first words are the title")
+    await ask(house, anna, "Another", sent.conversation_id)
+    view = await house.conversations.view(anna, sent.conversation_id)
+    assert view.title == "A question whose first words are the title"
+    await house.conversations.rename(anna, sent.conversation_id, "Renamed")
+    await house.conversations.list(anna)
+    assert [request.path for request in backend.requests] == [MODELS, MESSAGES, MESSAGES]
+    first, second = (await house.reports.conversation(sent.conversation_id)).turns
+    assert second.figures.cached_tokens == first.kv_tokens_at_end
+    (row,) = await house.reports.conversations()
+    assert row.turns == 2

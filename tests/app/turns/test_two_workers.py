@@ -1,0 +1,88 @@
+"""Two processes with one database: a form that reaches both is one turn, and a conversation has one live turn."""
+
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+import anyio
+import pytest
+
+from app.errors import Conflict
+from app.house import House, open_house
+from app.turns import SendRequest, SentTurn
+from app.turns.workers import Process
+from tests.app.houses import QUICK, ask, follow, question, settings_for
+from tests.scripted_backend import Gate, ScriptedBackend, answer
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def workers(house: House, database_url: str, backend_url: str) -> AsyncIterator[tuple[House, House]]:
+    elsewhere = Process("elsewhere", 1)
+    settings = settings_for(database_url, backend_url)
+    async with open_house(settings, clock=house.clock, rhythm=QUICK, process=elsewhere) as other:
+        yield house, other
+
+
+async def send_at_once(owner: UUID, *sends: tuple[House, SendRequest]) -> tuple[list[SentTurn], list[Conflict]]:
+    """What was accepted, and what was refused."""
+    accepted: list[SentTurn] = []
+    refused: list[Conflict] = []
+
+    async def send(house: House, request: SendRequest, delay: float) -> None:
+        await anyio.sleep(delay)
+        try:
+            accepted.append(await house.turns.send(owner, request))
+        except Conflict as conflict:
+            refused.append(conflict)
+
+    async with anyio.create_task_group() as group:
+        for place, (house, request) in enumerate(sends):
+            group.start_soon(send, house, request, place * 0.005)
+    return accepted, refused
+
+
+async def roles(house: House, owner: UUID, conversation_id: UUID) -> list[str]:
+    return [message.role for message in (await house.conversations.view(owner, conversation_id)).messages]
+
+
+@pytest.mark.parametrize("place", ["first message", "follow-up"])
+async def test_one_form_that_reaches_both_workers_is_one_turn(
+    workers: tuple[House, House], anna: UUID, backend: ScriptedBackend, place: str
+) -> None:
+    one, two = workers
+    conversation = None if place == "first message" else (await ask(one, anna)).conversation_id
+    before = len(backend.questions)
+    gate = Gate()
+    backend.script(gate, *answer("x"))
+    request = question("Once", conversation)
+    accepted, refused = await send_at_once(anna, (one, request), (two, request))
+    assert (len(set(accepted)), len(accepted), refused) == (1, 2, [])
+    gate.open()
+    for house in workers:
+        await follow(house, anna, accepted[0].turn_id)
+    assert await two.turns.send(anna, request) == accepted[0]  # As after a network error.
+    assert len(backend.questions) == before + 1
+    expected = ["user", "assistant"] * (1 if conversation is None else 2)
+    assert await roles(two, anna, accepted[0].conversation_id) == expected
+
+
+async def test_two_forms_that_reach_two_workers_make_one_live_turn(
+    workers: tuple[House, House], anna: UUID, backend: ScriptedBackend
+) -> None:
+    one, two = workers
+    conversation = (await ask(one, anna)).conversation_id
+    gate = Gate()
+    backend.script(gate, *answer("x"))
+    # The same words on purpose: it is the key that tells sends apart.
+    sends = [(house, question("Same", conversation)) for house in workers]
+    accepted, refused = await send_at_once(anna, *sends)
+    assert [conflict.turn_id for conflict in refused] == [accepted[0].turn_id]
+    gate.open()
+    await follow(one, anna, accepted[0].turn_id)
+    await ask(two, anna, "Same", conversation)
+    assert await roles(one, anna, conversation) == ["user", "assistant"] * 3
+    assert [message["role"] for message in backend.questions[-1].json()["messages"]] == [
+        "user", "assistant", "user", "assistant", "user",
+    ]  # fmt: skip
+    assert len({request.json()["metadata"]["user_id"] for request in backend.questions}) == 1
