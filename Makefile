@@ -24,7 +24,7 @@ PYTEST := $(BIN)/python -m pytest
 # How many tests run at once. Some load the model, which takes about 1 GB each.
 TEST_WORKERS ?= 2
 
-.PHONY: help run install install-dev test e2e check fmt lint types coverage migration clean
+.PHONY: help run install install-dev test e2e check fmt lint types coverage migration bench bench-peers clean
 
 help: ## List the commands
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,6 +67,14 @@ coverage: ## Run every test that needs no browser and show what they do not reac
 
 migration: $(DEV_STAMP) ## Write a migration for changed models: make migration m="add a column"
 	$(BIN)/recount migrate --new "$(m)"
+
+bench: $(DEV_STAMP) ## Measure the bundled server: conversations, steps, memory
+	$(BIN)/python -m benchmarks.peers --alone $(ARGS)
+	$(BIN)/python -m benchmarks.step
+	$(BIN)/python -m benchmarks.memory
+
+bench-peers: $(DEV_STAMP) ## Measure the bundled server beside llama.cpp and vLLM, which it installs in .bench
+	$(if $(TORCH_INDEX),PIP_EXTRA_INDEX_URL=$(TORCH_INDEX)) $(BIN)/python -m benchmarks.peers $(ARGS)
 
 clean: ## Remove the virtual environment and caches; data/ stays
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist

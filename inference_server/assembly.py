@@ -35,7 +35,8 @@ def load_app(config: ServerConfig, *, on_death: Callable[[], None]) -> Starlette
     runner = load_opened_model(
         file,
         kv_bytes=config.kv_bytes,
-        compute_dtype=config.compute_dtype,
+        compute=config.compute,
+        deterministic=config.deterministic,
         device=config.device,
         banned_token_ids=tokenizer.control_ids - end_tokens,
     )

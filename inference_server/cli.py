@@ -37,7 +37,13 @@ GRACE_S = 5
     default="transcript",
     help="Resend the tokens that the model saw, or what the chat template makes of the conversation now.",
 )
-@click.option("--dtype", type=click.Choice(["bfloat16", "float32"]), default="bfloat16", help="Compute type.")
+@click.option(
+    "--compute",
+    type=click.Choice(["auto", "packed", "bfloat16", "float32"]),
+    default="auto",
+    help="How weights are multiplied; auto is packed on the CPU and bfloat16 on a GPU.",
+)
+@click.option("--deterministic", is_flag=True, help="Answers do not depend on batches and cache by a bit; slower.")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", help="Where the model runs.")
 @click.option("--temperature", default=0.2, type=click.FloatRange(0, 2), help="For requests that name none.")
 @click.option("--supervised", type=int, hidden=True, metavar="FD", help="Inherited socket; end when stdin closes.")
@@ -50,7 +56,8 @@ def main(
     kv_memory: int,
     cache_scope: str,
     history: Literal["transcript", "template"],
-    dtype: Literal["bfloat16", "float32"],
+    compute: Literal["auto", "packed", "bfloat16", "float32"],
+    deterministic: bool,
     device: str,
     temperature: float,
     supervised: int | None,
@@ -69,7 +76,8 @@ def main(
             kv_bytes=kv_memory * MIB,
             shared_cache=cache_scope == "shared",
             history=history,
-            compute_dtype=dtype,
+            compute=compute,
+            deterministic=deterministic,
             device=device,
             temperature=temperature,
             top_p=top_p,

@@ -21,7 +21,10 @@ class ServerConfig:
     """What a resent conversation becomes: the tokens that the model saw, or what the template makes of it now."""
     shared_cache: bool = False
     """One cache scope for all callers. Otherwise each (key, ``metadata.user_id``) has its own."""
-    compute_dtype: Literal["bfloat16", "float32"] = "bfloat16"
+    compute: Literal["auto", "packed", "bfloat16", "float32"] = "auto"
+    """How weights are multiplied. `auto` is packed (small integers) on the CPU and bfloat16 on a GPU."""
+    deterministic: bool = False
+    """Answers that are bit-equal however requests are batched and whatever was cached; slower."""
     device: str = "cpu"
     temperature: float = 0.2
     top_p: float = 0.9

@@ -28,6 +28,7 @@ MAX_STRING_BYTES = 16_777_216
 LOWEST_PAIR_BYTES = 8 + 4 + 1  # A key's length, the type and the smallest value.
 LOWEST_TENSOR_BYTES = 8 + 4 + 8 + 4 + 8  # A name's length, one dimension, type and offset.
 
+FOUR_BIT_OFFSETS = MappingProxyType({gguf.GGMLQuantizationType.Q4_0: False, gguf.GGMLQuantizationType.Q4_1: True})
 STRING, ARRAY = gguf.GGUFValueType.STRING, gguf.GGUFValueType.ARRAY
 SCALAR_FORMATS: Mapping[int, str] = MappingProxyType(
     {
@@ -54,6 +55,18 @@ class StoredTensor:
     quantization: gguf.GGMLQuantizationType
     offset: int
     num_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class FourBitBlocks:
+    """A matrix [out, in] in blocks of 32 along `in`: value = scale * code + offset.
+
+    `codes` uint8 0..15 [out, in / 32, 32], `scales` and `offsets` float32 [out, in / 32].
+    """
+
+    codes: np.ndarray
+    scales: np.ndarray
+    offsets: np.ndarray
 
 
 class GgufFile:
@@ -83,9 +96,7 @@ class GgufFile:
 
     def tensor(self, name: str) -> np.ndarray:
         """The dequantised float32 values, [out, in], or [n] for norms. Raises ModelFileError."""
-        stored = self._tensors.get(name)
-        if stored is None:
-            raise ModelFileError(f"{self.path}: has no tensor {name}")
+        stored = self._stored(name)
         try:
             values = self._read(stored)
         except NotImplementedError as error:
@@ -100,11 +111,46 @@ class GgufFile:
             raise ModelFileError(f"{self.path}: tensor {name} holds values that are not numbers")
         return values
 
+    def shape(self, name: str) -> tuple[int, ...]:
+        """[out, in] or [n]. Raises ModelFileError if there is no such tensor."""
+        return self._stored(name).shape
+
+    def four_bit_blocks(self, name: str) -> FourBitBlocks | None:
+        """A matrix as it is stored, if that is in blocks of four-bit codes. Raises ModelFileError."""
+        stored = self._stored(name)
+        has_offsets = FOUR_BIT_OFFSETS.get(stored.quantization)
+        if has_offsets is None or len(stored.shape) != 2:
+            return None
+        try:
+            raw = self._raw(stored)
+        except (OSError, ValueError) as error:
+            raise ModelFileError(f"{self.path}: tensor {name} cannot be read") from error
+        blocks = _four_bit_blocks(raw.reshape(stored.shape[0], stored.shape[1] // 32, -1), has_offsets)
+        if not (np.isfinite(blocks.scales).all() and np.isfinite(blocks.offsets).all()):
+            raise ModelFileError(f"{self.path}: tensor {name} holds values that are not numbers")
+        return blocks
+
+    def _stored(self, name: str) -> StoredTensor:
+        stored = self._tensors.get(name)
+        if stored is None:
+            raise ModelFileError(f"{self.path}: has no tensor {name}")
+        return stored
+
     def _read(self, stored: StoredTensor) -> np.ndarray:
-        raw = np.fromfile(self.path, dtype=np.uint8, count=stored.num_bytes, offset=stored.offset)
-        rows = raw.reshape(*stored.shape[:-1], stored.num_bytes // math.prod(stored.shape[:-1]))
         with np.errstate(all="ignore"):
-            return np.asarray(gguf.quants.dequantize(rows, stored.quantization), dtype=np.float32)
+            return np.asarray(gguf.quants.dequantize(self._raw(stored), stored.quantization), dtype=np.float32)
+
+    def _raw(self, stored: StoredTensor) -> np.ndarray:
+        raw = np.fromfile(self.path, dtype=np.uint8, count=stored.num_bytes, offset=stored.offset)
+        return raw.reshape(*stored.shape[:-1], stored.num_bytes // math.prod(stored.shape[:-1]))
+
+
+def _four_bit_blocks(raw: np.ndarray, has_offsets: bool) -> FourBitBlocks:
+    """A block is its scale, its offset (or else zero stands for code 8), and 16 bytes: first halves low, then high."""
+    halves = raw[..., :-16].copy().view(np.float16).astype(np.float32)
+    scales, low_high = halves[..., 0], raw[..., -16:]
+    codes = np.concatenate((low_high & 15, low_high >> 4), axis=-1)
+    return FourBitBlocks(codes, scales, halves[..., 1] if has_offsets else -8 * scales)
 
 
 class _HeaderError(Exception):

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import MappingProxyType
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -12,15 +10,13 @@ from inference_server.errors import ConfigError
 from inference_server.gguf_file import GgufFile
 from inference_server.model.batch import lay_out
 from inference_server.model.errors import NonFiniteLogits
+from inference_server.model.kernels import Compute, load_kernels
 from inference_server.model.kv_pool import KvPool
 from inference_server.model.sampler import Sampler
 from inference_server.model.shape import ModelShape, read_shape
 from inference_server.model.transformer import Transformer
-from inference_server.model.weights import load_weights
+from inference_server.model.weights import read_weights
 from inference_server.model_runner import BatchItem
-
-ComputeDtype = Literal["bfloat16", "float32"]
-DTYPES = MappingProxyType({"bfloat16": torch.bfloat16, "float32": torch.float32})
 
 
 def load_model(
@@ -28,7 +24,8 @@ def load_model(
     *,
     num_slots: int | None = None,
     kv_bytes: int | None = None,
-    compute_dtype: ComputeDtype = "bfloat16",
+    compute: Compute = "auto",
+    deterministic: bool = False,
     device: str = "cpu",
     banned_token_ids: Iterable[int] = (),
 ) -> "TorchModelRunner":
@@ -40,7 +37,8 @@ def load_model(
         GgufFile.open(path),
         num_slots=num_slots,
         kv_bytes=kv_bytes,
-        compute_dtype=compute_dtype,
+        compute=compute,
+        deterministic=deterministic,
         device=device,
         banned_token_ids=banned_token_ids,
     )
@@ -51,19 +49,20 @@ def load_opened_model(
     *,
     num_slots: int | None = None,
     kv_bytes: int | None = None,
-    compute_dtype: ComputeDtype = "bfloat16",
+    compute: Compute = "auto",
+    deterministic: bool = False,
     device: str = "cpu",
     banned_token_ids: Iterable[int] = (),
 ) -> "TorchModelRunner":
     """As load_model, for a file whose metadata was needed before."""
-    shape, dtype, chosen = read_shape(file), DTYPES[compute_dtype], torch.device(device)
+    shape, chosen = read_shape(file), torch.device(device)
     if chosen.type == "cuda" and not torch.cuda.is_available():
         raise ConfigError("this PyTorch finds no CUDA device")
-    slots = _pool_size(shape.kv_bytes_per_token(dtype.itemsize), num_slots, kv_bytes)
-    weights = load_weights(file, shape, dtype, chosen)
-    pool = KvPool(shape, slots, dtype, chosen)
+    kernels = load_kernels(shape, read_weights(file, shape), compute, chosen, deterministic=deterministic)
+    slots = _pool_size(shape.kv_bytes_per_token(kernels.kv_dtype.itemsize), num_slots, kv_bytes)
+    pool = KvPool(shape, slots, kernels.kv_dtype, chosen)
     sampler = Sampler(shape.vocabulary, banned_token_ids, chosen)
-    return TorchModelRunner(shape, Transformer(shape, weights, pool), pool, sampler)
+    return TorchModelRunner(shape, Transformer(kernels.dense, kernels.attend, pool), pool, sampler)
 
 
 def _pool_size(bytes_per_token: int, num_slots: int | None, kv_bytes: int | None) -> int:
@@ -99,6 +98,10 @@ class TorchModelRunner:
         draws = [item.draw for item in batch if item.draw is not None]
         chosen: list[int | None] = [None] * len(batch)
         last_rows = self._last_rows(batch)
+        # The last row of an item has seen all others of it, so a chunk that computes no logits is judged by it too.
+        broken = (~last_rows.isfinite().all(dim=1)).nonzero().flatten().tolist()
+        if broken:
+            raise NonFiniteLogits(broken)
         if not drawing:
             return chosen
         try:

@@ -1,144 +1,173 @@
-"""The tensors of a model file, in the arrangement and precision in which the transformer uses them."""
+"""Which tensors of a model file go where: arranged and checked; the large ones are read when they are asked for.
 
+What the matrices become (PyTorch's or packed ones) is decided by those who multiply with them.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from inference_server.errors import ModelFileError
-from inference_server.gguf_file import GgufFile
-from inference_server.model.linear import Head, Linear, Widener, multiplies_well
+from inference_server.gguf_file import FourBitBlocks, GgufFile
+from inference_server.model.packed_matrix import PackedMatrix, pack_eight_bit, pack_four_bit
 from inference_server.model.shape import SUPPORTED, ModelShape
 
 
 @dataclass(frozen=True, slots=True)
-class LayerWeights:
-    """`qkv` and `gate_up` are stacked. `qk_norm` [heads + kv_heads, head_dim] only where the model has it."""
+class Part:
+    """One tensor of the file; `order` says which of its rows comes first, second and so on, if not as stored."""
 
-    attention_norm: Tensor
-    qkv: Linear
-    qk_norm: Tensor | None
-    attention_output: Linear
-    mlp_norm: Tensor
-    gate_up: Linear
-    down: Linear
+    name: str
+    order: np.ndarray | None = None
+
+    def in_order(self, rows: np.ndarray) -> np.ndarray:
+        """[out, ...] as stored -> as used."""
+        return rows if self.order is None else rows[self.order]
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Tensors of the file one below the other, [out, in] in all. `bias` float32 [out]."""
+
+    file: GgufFile
+    parts: tuple[Part, ...]
+    bias: np.ndarray | None = None
+
+    def values(self) -> np.ndarray:
+        """Float32. Raises ModelFileError."""
+        return np.concatenate([part.in_order(self.file.tensor(part.name)) for part in self.parts])
+
+    def packed(self) -> PackedMatrix:
+        """Four bits where all parts are stored so. Raises ModelFileError."""
+        stored = [self.file.four_bit_blocks(part.name) for part in self.parts]
+        blocks = [
+            FourBitBlocks(part.in_order(block.codes), part.in_order(block.scales), part.in_order(block.offsets))
+            for part, block in zip(self.parts, stored, strict=True)
+            if block is not None
+        ]
+        if len(blocks) < len(stored):
+            return pack_eight_bit(self.values())
+        return pack_four_bit(
+            FourBitBlocks(
+                np.concatenate([block.codes for block in blocks]),
+                np.concatenate([block.scales for block in blocks]),
+                np.concatenate([block.offsets for block in blocks]),
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class LayerWeights:
+    """Norms are float32. `query_norm` and `key_norm` [head_dim] only where the model has them."""
+
+    attention_norm: np.ndarray
+    qkv: Matrix
+    query_norm: np.ndarray | None
+    key_norm: np.ndarray | None
+    attention_output: Matrix
+    mlp_norm: np.ndarray
+    gate_up: Matrix
+    down: Matrix
 
 
 @dataclass(frozen=True, slots=True)
 class ModelWeights:
-    """Linears and the embedding in the compute dtype, norms in float32."""
+    """`rope_divisors` float32 [head_dim / 2], where the file slows the rotation down."""
 
-    embedding: Tensor
+    embedding: Matrix
     layers: tuple[LayerWeights, ...]
-    final_norm: Tensor
-    head: Head
-    rope_divisors: Tensor | None
+    final_norm: np.ndarray
+    head: Matrix
+    rope_divisors: np.ndarray | None
 
 
-def load_weights(file: GgufFile, shape: ModelShape, dtype: torch.dtype, device: torch.device) -> ModelWeights:
+def read_weights(file: GgufFile, shape: ModelShape) -> ModelWeights:
     """Raises ModelFileError if a tensor is missing, has another shape, or has no use here."""
-    loader = _Loader(file, shape, dtype, device)
-    embedding = loader.matrix("token_embd.weight", shape.vocabulary, shape.dim).to(device, dtype)
+    reader = _Reader(file, shape)
+    embedding = reader.matrix("token_embd", shape.vocabulary, shape.dim)
     weights = ModelWeights(
         embedding=embedding,
-        layers=tuple(loader.layer(index) for index in range(shape.layers)),
-        final_norm=loader.vector("output_norm.weight", shape.dim),
-        head=loader.head(embedding),
-        rope_divisors=loader.optional_vector("rope_freqs.weight", shape.head_dim // 2),
+        layers=tuple(reader.layer(index) for index in range(shape.layers)),
+        final_norm=reader.vector("output_norm.weight", shape.dim),
+        head=embedding if shape.tied else reader.matrix("output", shape.vocabulary, shape.dim),
+        rope_divisors=reader.optional_vector("rope_freqs.weight", shape.head_dim // 2),
     )
-    loader.check_all_used()
+    reader.check_all_used()
     return weights
 
 
-class _Loader:
-    def __init__(self, file: GgufFile, shape: ModelShape, dtype: torch.dtype, device: torch.device) -> None:
+class _Reader:
+    def __init__(self, file: GgufFile, shape: ModelShape) -> None:
         self._file = file
         self._shape = shape
-        self._dtype = dtype
-        self._device = device
-        self._widener = Widener(device)
-        self._linear_widener = None if multiplies_well(dtype, device) else self._widener
         self._used: set[str] = set()
 
     def layer(self, index: int) -> LayerWeights:
         shape, prefix = self._shape, f"blk.{index}."
-        queries = shape.heads * shape.head_dim
+        query_norm, key_norm = (
+            self.optional_vector(f"{prefix}attn_{name}_norm.weight", shape.head_dim) for name in ("q", "k")
+        )
+        if (query_norm is None) != (key_norm is None):
+            raise ModelFileError(f"{self._file.path}: {prefix}attn has norms for one of Q and K only")
         return LayerWeights(
             attention_norm=self.vector(prefix + "attn_norm.weight", shape.dim),
             qkv=self._qkv(prefix),
-            qk_norm=self._qk_norm(prefix),
-            attention_output=self.linear(self.matrix(prefix + "attn_output.weight", shape.dim, queries)),
+            query_norm=query_norm,
+            key_norm=key_norm,
+            attention_output=self.matrix(prefix + "attn_output", shape.dim, shape.heads * shape.head_dim),
             mlp_norm=self.vector(prefix + "ffn_norm.weight", shape.dim),
-            gate_up=self.linear(
-                torch.cat([self.matrix(f"{prefix}ffn_{part}.weight", shape.ffn, shape.dim) for part in ("gate", "up")])
+            gate_up=self._stacked(
+                [self._part(f"{prefix}ffn_{name}.weight", shape.ffn, shape.dim) for name in ("gate", "up")]
             ),
-            down=self.linear(self.matrix(prefix + "ffn_down.weight", shape.dim, shape.ffn)),
+            down=self.matrix(prefix + "ffn_down", shape.dim, shape.ffn),
         )
 
-    def linear(self, weight: Tensor, bias: Tensor | None = None) -> Linear:
-        stored_bias = None if bias is None else bias.to(self._device, self._dtype)
-        return Linear(weight.to(self._device, self._dtype), stored_bias, widener=self._linear_widener)
+    def matrix(self, name: str, out_features: int, in_features: int) -> Matrix:
+        return self._stacked([self._part(f"{name}.weight", out_features, in_features)])
 
-    def head(self, embedding: Tensor) -> Head:
-        shape = self._shape
-        if shape.tied:
-            return Head(embedding, self._widener)
-        weight = self.matrix("output.weight", shape.vocabulary, shape.dim)
-        return Head(weight.to(self._device, self._dtype), self._widener)
+    def vector(self, name: str, size: int) -> np.ndarray:
+        self._use(name, (size,))
+        return self._file.tensor(name)
 
-    def matrix(self, name: str, out_features: int, in_features: int) -> Tensor:
-        return self._tensor(name, (out_features, in_features))
-
-    def vector(self, name: str, size: int) -> Tensor:
-        return self._tensor(name, (size,)).to(self._device)
-
-    def optional_vector(self, name: str, size: int) -> Tensor | None:
-        return self._tensor(name, (size,)) if name in self._file.tensor_names else None
+    def optional_vector(self, name: str, size: int) -> np.ndarray | None:
+        return self.vector(name, size) if name in self._file.tensor_names else None
 
     def check_all_used(self) -> None:
         unused = sorted(self._file.tensor_names - self._used)
         if unused:
             raise ModelFileError(f"{self._file.path}: the tensor {unused[0]} has no use here; {SUPPORTED}")
 
-    def _qkv(self, prefix: str) -> Linear:
+    def _qkv(self, prefix: str) -> Matrix:
         shape = self._shape
-        parts = (("attn_q", shape.heads), ("attn_k", shape.kv_heads), ("attn_v", shape.kv_heads))
-        weights, biases = [], []
-        for name, heads in parts:
+        parts, biases = [], []
+        for name, heads in (("attn_q", shape.heads), ("attn_k", shape.kv_heads), ("attn_v", shape.kv_heads)):
             size = heads * shape.head_dim
             turned = name != "attn_v" and shape.interleaved_rotary
-            weight = self.matrix(f"{prefix}{name}.weight", size, shape.dim)
+            order = separated_halves(heads, size) if turned else None
+            part = self._part(f"{prefix}{name}.weight", size, shape.dim, order)
             bias = self.optional_vector(f"{prefix}{name}.bias", size)
-            weights.append(separate_halves(weight, heads) if turned else weight)
+            parts.append(part)
             if bias is not None:
-                biases.append(separate_halves(bias, heads) if turned else bias)
+                biases.append(part.in_order(bias))
         if len(biases) not in (0, len(parts)):
             raise ModelFileError(f"{self._file.path}: {prefix}attn has biases for some of Q, K and V only")
-        return self.linear(torch.cat(weights), torch.cat(biases) if biases else None)
+        return self._stacked(parts, np.concatenate(biases) if biases else None)
 
-    def _qk_norm(self, prefix: str) -> Tensor | None:
-        shape = self._shape
-        query_norm = self.optional_vector(prefix + "attn_q_norm.weight", shape.head_dim)
-        key_norm = self.optional_vector(prefix + "attn_k_norm.weight", shape.head_dim)
-        if query_norm is None and key_norm is None:
-            return None
-        if query_norm is None or key_norm is None:
-            raise ModelFileError(f"{self._file.path}: {prefix}attn has norms for one of Q and K only")
-        stacked = torch.cat((query_norm.expand(shape.heads, -1), key_norm.expand(shape.kv_heads, -1)))
-        return stacked.to(self._device)
+    def _stacked(self, parts: Sequence[Part], bias: np.ndarray | None = None) -> Matrix:
+        return Matrix(self._file, tuple(parts), bias)
 
-    def _tensor(self, name: str, expected: tuple[int, ...]) -> Tensor:
-        values = self._file.tensor(name)
+    def _part(self, name: str, out_features: int, in_features: int, order: np.ndarray | None = None) -> Part:
+        self._use(name, (out_features, in_features))
+        return Part(name, order)
+
+    def _use(self, name: str, expected: tuple[int, ...]) -> None:
+        shape = self._file.shape(name)
         self._used.add(name)
-        if values.shape != expected:
-            raise ModelFileError(
-                f"{self._file.path}: {name} has the shape {list(values.shape)} instead of {list(expected)}"
-            )
-        return torch.from_numpy(np.require(values, requirements=("C", "W")))
+        if shape != expected:
+            raise ModelFileError(f"{self._file.path}: {name} has the shape {list(shape)} instead of {list(expected)}")
 
 
-def separate_halves(rows: Tensor, heads: int) -> Tensor:
-    """Undoes the order in which GGUF stores Q and K of llama models: the two halves of a head alternate."""
-    half = rows.shape[0] // heads // 2
-    return rows.view(heads, half, 2, -1).transpose(1, 2).reshape(rows.shape)
+def separated_halves(heads: int, rows: int) -> np.ndarray:
+    """The order that puts the halves of each head apart again: GGUF stores Q and K of llama models alternating."""
+    return np.arange(rows).reshape(heads, rows // heads // 2, 2).swapaxes(1, 2).reshape(rows)

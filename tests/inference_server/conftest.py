@@ -37,7 +37,7 @@ def fresh_tiny(tiny_model: Path) -> Iterator[Served]:
 @pytest.fixture(scope="session")
 def bundled() -> Iterator[Served]:
     """One server on the bundled model for all tests; each uses a conversation of its own."""
-    with serve_model(bundled_model(), compute_dtype="bfloat16") as served:
+    with serve_model(bundled_model(), compute="auto") as served:
         yield served
 
 

@@ -21,7 +21,7 @@ from inference_server.text.tokenizer import TextTokenizer
 from tests.live_server import LiveServer
 
 KEY = "test-key"
-CONFIG = ServerConfig(model=Path("tiny.gguf"), host="127.0.0.1", port=0, key=KEY, compute_dtype="float32")
+CONFIG = ServerConfig(model=Path("tiny.gguf"), host="127.0.0.1", port=0, key=KEY, compute="float32")
 
 
 class Served:

@@ -60,11 +60,14 @@ def test_an_open_address_needs_a_key(tiny_model: Path) -> None:
 def test_a_signal_ends_it_cleanly(tiny_model: Path, kind: signal.Signals) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
-    with start("--model", str(tiny_model), "--dtype", "float32", RECOUNT_INFERENCE_PORT=port) as process:
+    with start("--model", str(tiny_model), "--compute", "float32", RECOUNT_INFERENCE_PORT=port) as process:
         assert _answers(f"http://127.0.0.1:{port}/health", process)
         process.send_signal(kind)
         _, error = process.communicate(timeout=30)
-    assert (process.returncode, error) == (0, "")
+    (line,) = error.splitlines()
+    assert process.returncode == 0
+    assert "kernels" in line
+    assert "compute=float32" in line
 
 
 WITH_A_WEAK_ENGINE = """
@@ -89,7 +92,7 @@ def test_a_process_whose_engine_has_died_ends_and_says_so_to_its_supervisor(tiny
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
     url = f"http://127.0.0.1:{port}"
-    arguments = ["--model", str(tiny_model), "--dtype", "float32", "--port", port]
+    arguments = ["--model", str(tiny_model), "--compute", "float32", "--port", port]
     body = {"model": "tiny", "max_tokens": 1, "messages": [{"role": "user", "content": "Hello"}]}
     with start(*arguments, run=("-c", WITH_A_WEAK_ENGINE)) as process:
         try:

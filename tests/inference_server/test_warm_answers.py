@@ -20,7 +20,7 @@ OUTPUT = 5
 @pytest.fixture
 def subject(tiny_model: Path) -> Engine:
     """A new engine with room for the KV of a dozen prompts."""
-    runner = load_model(tiny_model, num_slots=400, compute_dtype="float32")
+    runner = load_model(tiny_model, num_slots=400, compute="float32")
     scheduler = Scheduler(400, max_running=8, chunk_tokens=16, mixed_chunk_tokens=lambda _context: 8)
     return Engine(runner, scheduler)
 

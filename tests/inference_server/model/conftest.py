@@ -43,7 +43,7 @@ def bundled_oracle(bundled_file: GgufFile) -> HuggingFaceModel:
 
 @pytest.fixture(scope="session")
 def bundled_runner(bundled_path: Path) -> TorchModelRunner:
-    """In the default precision, bfloat16."""
+    """As the server runs it by default."""
     return load_model(bundled_path, num_slots=1024)
 
 
@@ -68,4 +68,4 @@ def tiny_path(tiny_folder: Path) -> Path:
 @pytest.fixture
 def tiny_runner(tiny_path: Path) -> TorchModelRunner:
     """In float32, with an empty pool of its own."""
-    return load_model(tiny_path, num_slots=512, compute_dtype="float32")
+    return load_model(tiny_path, num_slots=512, compute="float32")

@@ -33,11 +33,14 @@ def _numbered_pool() -> KvPool:
 
 def test_pool_starts_with_zeros_and_its_views_share_memory() -> None:
     pool = KvPool(SHAPE, 5, torch.bfloat16, torch.device("cpu"))
-    assert pool.tensor.shape == (3, 2, 5, 2, 4)
+    assert pool.tensor.shape == (3, 2, 2, 5, 4)
     assert not pool.tensor.any()
-    pool.write(1, torch.tensor([4, 2]), torch.ones(2, 2, 4).bfloat16(), torch.full((2, 2, 4), 2.0).bfloat16())
-    assert pool.tensor[1, 0, [2, 4]].eq(1).all()
-    assert pool.tensor[1, 1, [2, 4]].eq(2).all()
+    keys, values = torch.ones(2, 2, 4), torch.full((2, 2, 4), 2.0)
+    pool.write(1, torch.tensor([4, 2]), torch.cat((keys, values), dim=1).bfloat16())
+    assert pool.tensor[1, 0, :, [2, 4]].eq(1).all()
+    assert pool.tensor[1, 1, :, [2, 4]].eq(2).all()
+    assert pool.keys[1].shape == pool.values[1].shape == (1, 2, 5, 4)
+    assert pool.values[1][0, :, 4].eq(2).all()
     assert pool.tensor.count_nonzero() == 2 * 2 * 8
 
 
@@ -60,9 +63,9 @@ def test_copy_moves_all_layers_even_when_the_ranges_overlap(source: Sequence[int
     before = pool.tensor.clone()
     pool.copy(source, target)
     for offset, slot in enumerate(source):
-        assert torch.equal(pool.tensor[:, :, target + offset], before[:, :, slot])
+        assert torch.equal(pool.tensor[..., target + offset, :], before[..., slot, :])
     untouched = [slot for slot in range(20) if not target <= slot < target + len(source)]
-    assert torch.equal(pool.tensor[:, :, untouched], before[:, :, untouched])
+    assert torch.equal(pool.tensor[..., untouched, :], before[..., untouched, :])
 
 
 @pytest.mark.parametrize(("source", "target"), [([0, 1], 19), ([-1], 3), ([20], 3), ([0], -1)])

@@ -10,6 +10,7 @@ import torch
 from inference_server.errors import ConfigError, ModelFileError
 from inference_server.gguf_file import GgufFile
 from inference_server.model.errors import NonFiniteLogits
+from inference_server.model.kernels import Compute
 from inference_server.model.runner import TorchModelRunner, load_model, load_opened_model
 from inference_server.model_runner import BatchItem, ModelRunner, SamplingDraw
 from tests.inference_server.model.items import GREEDY, in_run, prefill, scattered
@@ -32,7 +33,7 @@ def test_run_samples_behind_items_with_a_draw_only(tiny_runner: TorchModelRunner
 
 def test_run_without_any_draw_computes_no_logits(tiny_runner: TorchModelRunner) -> None:
     assert tiny_runner.run([in_run(PROMPT, 0), in_run(PROMPT, 10)]) == [None, None]
-    assert tiny_runner.pool.tensor[:, :, :6].any()
+    assert tiny_runner.pool.tensor[..., :6, :].any()
 
 
 def test_items_of_a_batch_do_not_touch_each_other(tiny_runner: TorchModelRunner) -> None:
@@ -62,7 +63,7 @@ def test_slots_may_come_as_any_sequence(tiny_runner: TorchModelRunner) -> None:
 
 def test_banned_tokens_are_never_answered(tiny_path: Path, tiny_runner: TorchModelRunner) -> None:
     best = int(tiny_runner.logits([in_run(PROMPT, 0)])[0].argmax())
-    runner = load_model(tiny_path, num_slots=16, compute_dtype="float32", banned_token_ids=[best])
+    runner = load_model(tiny_path, num_slots=16, compute="float32", banned_token_ids=[best])
     assert runner.run([in_run(PROMPT, 0, draw=GREEDY)]) != [best]
     assert runner.run([in_run(PROMPT, 0, draw=SamplingDraw(1.0, 1.0, 1, 0.0))]) != [best]
 
@@ -76,13 +77,23 @@ def test_not_a_number_in_unused_slots_does_not_matter(tiny_runner: TorchModelRun
 def test_broken_item_is_named_and_the_others_can_run_again(tiny_runner: TorchModelRunner) -> None:
     prefill(tiny_runner, PROMPT, 0, [])
     prefill(tiny_runner, PROMPT, 20, [])
-    tiny_runner.pool.tensor[0, 0, 22] = torch.nan
+    tiny_runner.pool.tensor[0, 0, :, 22] = torch.nan
     silent, healthy = in_run([7], 40), in_run([7], 0, start=6, draw=GREEDY)
     with pytest.raises(NonFiniteLogits, match="not numbers") as raised:
         tiny_runner.run([silent, healthy, in_run([7], 20, start=6, draw=GREEDY)])
     assert raised.value.items == (2,)
     (_, token) = tiny_runner.run([silent, healthy])
     assert token is not None
+
+
+@pytest.mark.parametrize("compute", ["float32", "packed"])
+def test_broken_chunk_is_named_though_nothing_is_sampled(tiny_path: Path, compute: Compute) -> None:
+    runner = load_model(tiny_path, num_slots=64, compute=compute)
+    prefill(runner, PROMPT, 0, [])
+    runner.pool.tensor[0, 1, 0, 2] = torch.nan
+    with pytest.raises(NonFiniteLogits) as raised:
+        runner.run([in_run([9, 8], 20), in_run([7, 8, 9], 0, start=6)])
+    assert raised.value.items == (1,)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +121,7 @@ def test_pool_is_sized_in_slots_or_bytes(tiny_path: Path) -> None:
     assert runner.kv_bytes_per_token == 2 * 2 * 2 * 16 * 2
     assert runner.num_slots == 100_000 // runner.kv_bytes_per_token
     assert runner.shape.context == 1024
-    opened = load_opened_model(GgufFile.open(tiny_path), num_slots=7, compute_dtype="float32")
+    opened = load_opened_model(GgufFile.open(tiny_path), num_slots=7, compute="float32")
     assert (opened.num_slots, opened.kv_bytes_per_token) == (7, 2 * runner.kv_bytes_per_token)
 
 

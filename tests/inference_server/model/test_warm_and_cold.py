@@ -1,8 +1,9 @@
 """A warm answer equals a cold one: the same logits within a stated bound, equal greedy ids in float32.
 
-Each way warms a prompt differently and says how many of its tokens came from the pool. In bfloat16 a few tokens are
-computed by other arithmetic than many, so warm and cold may differ by rounding; where the best token differs, the two
-must have been closer than the bound.
+Each way warms a prompt differently and says how many of its tokens came from the pool. In the default precision one row
+is multiplied by another kernel than many and attention rounds by its shape, so warm and cold may differ by rounding;
+where the best token differs, the two must have been closer than the bound. The bound is twice the usual difference:
+once two rows differ at all, rounding them to eight bits for 30 layers drives them about 0.7 apart at the worst token.
 """
 
 import random
@@ -13,12 +14,13 @@ import pytest
 import torch
 from torch import Tensor
 
+from inference_server.model.kernels import Compute
 from inference_server.model.runner import TorchModelRunner, load_model
 from inference_server.model_runner import BatchItem
 from tests.inference_server.model.items import greedy_answer, in_run, prefill, scattered
 
 FLOAT32_BOUND = 1e-4
-BFLOAT16_BOUND = 1.0
+DEFAULT_BOUND = 2.0
 
 # Takes a runner and a prompt; leaves a part of the prompt in the pool. Returns the slots for the whole prompt and
 # its continuation, and how many tokens are cached.
@@ -109,7 +111,7 @@ def test_float32_warm_ids_equal_cold_ids(tiny_runner: TorchModelRunner, warm: Wa
 
 @pytest.mark.parametrize("prompt_number", range(20))
 @pytest.mark.model
-def test_bundled_bfloat16_warm_logits_stay_near_cold(
+def test_bundled_warm_logits_stay_near_cold(
     bundled_prompts: list[list[int]], bundled_runner: TorchModelRunner, prompt_number: int
 ) -> None:
     prompt = bundled_prompts[prompt_number]
@@ -117,12 +119,13 @@ def test_bundled_bfloat16_warm_logits_stay_near_cold(
     slots, cached = WARMINGS[prompt_number % len(WARMINGS)](bundled_runner, prompt)
     assert cached > 0
     warm = _last_logits(bundled_runner, prompt, slots, cached, alone=prompt_number % 2 == 0)
-    assert (warm - cold).abs().max() < BFLOAT16_BOUND
-    assert cold.max() - cold[warm.argmax()] < BFLOAT16_BOUND
+    assert (warm - cold).abs().max() < DEFAULT_BOUND
+    assert cold.max() - cold[warm.argmax()] < DEFAULT_BOUND
 
 
-def test_bfloat16_few_rows_and_many_rows_stay_together(tiny_path: Path) -> None:
-    runner = load_model(tiny_path, num_slots=300)
+@pytest.mark.parametrize("compute", ["bfloat16", "packed"])
+def test_few_rows_and_many_rows_stay_together(tiny_path: Path, compute: Compute) -> None:
+    runner = load_model(tiny_path, num_slots=300, compute=compute)
     prompt = list(range(10, 50))
     at_once = runner.logits([in_run(prompt, 0)])[0]
     prefill(runner, prompt[:-1], 100, [1] * (len(prompt) - 1))
