@@ -129,19 +129,24 @@ class _Buffers:
 
 
 def _session(graph: bytes) -> onnxruntime.InferenceSession:
-    _share_threads()
+    _share_resources()
     options = onnxruntime.SessionOptions()
     options.use_per_session_threads = False
+    options.add_session_config_entry("session.use_env_allocators", "1")
     return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
 
 
 @functools.cache
-def _share_threads() -> None:
-    """All graphs of the process use one pool of threads, which has to be made before the first of them.
+def _share_resources() -> None:
+    """All graphs of the process use one pool of threads and one of memory, made before the first of them.
 
-    Its threads spin from one graph to the next: waking them would cost as much as a third of a decode step.
+    The threads spin from one graph to the next: waking them would cost as much as a third of a decode step.
     """
     onnxruntime.set_global_thread_pool_sizes(psutil.cpu_count(logical=False) or 1, 1)
+    memory = onnxruntime.OrtMemoryInfo(
+        "Cpu", onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, 0, onnxruntime.OrtMemType.DEFAULT
+    )
+    onnxruntime.create_and_register_allocator(memory, onnxruntime.OrtArenaCfg(0, -1, -1, -1))
 
 
 def _bind(
