@@ -61,7 +61,8 @@ class Mailbox:
     async def take(self) -> list[EngineEvent]:
         """Wait for events and take all. Raises EngineDead when no more will come."""
         await self._ready.wait()
-        self._ready.clear()
+        if not self._dead:  # Behind the last events nobody would set it again.
+            self._ready.clear()
         events, self._events = self._events, []
         if not events and self._dead:
             raise EngineDead("the engine has stopped")

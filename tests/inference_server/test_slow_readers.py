@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
+import anyio
 import pytest
 
 from inference_server.async_engine import Mailbox
 from inference_server.engine import Finished, Prefilled, TextGenerated
+from inference_server.errors import EngineDead
 from inference_server.model_runner import BatchItem
 from inference_server.sequence import StopReason
 from inference_server.text.tokenizer import TextTokenizer
@@ -23,6 +25,15 @@ pytestmark = pytest.mark.anyio
 HELLO = [user("Hello")]
 OUTPUT = 1500
 """Tokens of a long answer: more text than the buffers between the model and a reader hold."""
+
+
+async def test_a_reader_of_a_dead_engine_gets_what_came_before_and_then_the_news() -> None:
+    mailbox = Mailbox()
+    mailbox.put(TextGenerated("a", "last words"))
+    mailbox.close()
+    assert await mailbox.take() == [TextGenerated("a", "last words")]
+    with pytest.raises(EngineDead), anyio.fail_after(5):
+        await mailbox.take()
 
 
 async def test_a_mailbox_joins_what_is_not_taken() -> None:
