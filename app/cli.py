@@ -33,6 +33,8 @@ from app.web.application import create_app
 
 GRACE_S = 10
 """How long open pages and streams may take to end after Ctrl-C or SIGTERM."""
+KEEP_ALIVE_S = 75
+"""Longer than a proxy keeps an idle connection, so that it is the proxy that closes it."""
 WEB_NICENESS = 5
 """The web process gives way to the inference server, which needs the processor more steadily."""
 
@@ -108,6 +110,7 @@ async def _serve(settings: Settings, listener: socket.socket, *, with_inference:
                 application,
                 log_config=None,
                 access_log=False,
+                timeout_keep_alive=KEEP_ALIVE_S,
                 server_header=False,
                 proxy_headers=bool(settings.trusted_proxies),
                 forwarded_allow_ips=list(settings.trusted_proxies),

@@ -22,6 +22,8 @@ from inference_server.errors import ConfigError, InferenceServerError
 
 GRACE_S = 5
 """How long streams may go on after SIGTERM."""
+KEEP_ALIVE_S = 75
+"""Longer than clients keep an idle connection, so that it is they who close it, and never just as they use it."""
 
 
 @click.command(context_settings={"show_default": True})
@@ -100,7 +102,14 @@ def serve(config: ServerConfig, inherited: socket.socket | None = None) -> bool:
     with inherited or _bind(config.host, config.port) as listener:
         app = load_app(config, on_death=lambda: _end(server))
         server = uvicorn.Server(
-            uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=GRACE_S, ws="none")
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                timeout_keep_alive=KEEP_ALIVE_S,
+                timeout_graceful_shutdown=GRACE_S,
+                ws="none",
+            )
         )
         for kind in (signal.SIGINT, signal.SIGTERM):
             signal.signal(kind, lambda _number, _frame: _end(server))

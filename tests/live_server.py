@@ -55,6 +55,7 @@ class LiveServer:
             app,
             lifespan="on" if lifespan else "off",
             log_config=None,
+            timeout_keep_alive=75,  # As in production: no connection is closed just as a client uses it again.
             log_level="critical",
             ws="none",
             timeout_graceful_shutdown=graceful_seconds,

@@ -34,6 +34,6 @@ def footer(page: Page, number: int) -> str:
     return re.sub(r"\s+", " ", summary.inner_text()).strip()
 
 
-def wait_until_complete(page: Page, count: int) -> None:
-    expect(page.locator("article.assistant[data-status]")).to_have_count(count)
+def wait_until_complete(page: Page, count: int, *, seconds: float = 5) -> None:
+    expect(page.locator("article.assistant[data-status]")).to_have_count(count, timeout=1000 * seconds)
     expect(page.locator("[data-dock]")).to_have_attribute("data-state", "idle")

@@ -49,14 +49,14 @@ def newcomer(chromium: Browser, product: str) -> Iterator[Page]:
 def test_two_turns_on_the_bundled_model_and_the_operators_table(newcomer: Page) -> None:
     page = newcomer
     say(page, "What is the capital of France? One word.")
-    wait_until_complete(page, 1)
+    wait_until_complete(page, 1, seconds=120)
     expect(answers(page).first).to_contain_text("Paris")
     first = figures_of(footer(page, 1))
     assert first[1] == 0
     assert first[0] == first[2] > 0
 
     say(page, "And of Japan?")
-    wait_until_complete(page, 2)
+    wait_until_complete(page, 2, seconds=120)
     second = figures_of(footer(page, 2))
     assert second[1] == first[0] + first[3] - 1
     assert re.search(r"first token [\d.]+ (ms|s)", footer(page, 2))
@@ -95,7 +95,7 @@ def test_reload_and_stop_in_mid_answer_on_the_bundled_model(newcomer: Page) -> N
     first_prompt = int(stopped.split(" prompt tokens")[0])
 
     say(page, "Thank you. Stop here.")
-    wait_until_complete(page, 2)
+    wait_until_complete(page, 2, seconds=120)
     _, cached, _, _ = figures_of(footer(page, 2))
     assert cached > first_prompt + len(seen) // 20  # The stopped answer itself was read from the cache, too.
     expect(answers(page).first).to_contain_text(seen.split("\n")[0][:40])
