@@ -36,13 +36,15 @@ class Kernels:
 def load_kernels(
     shape: ModelShape, weights: ModelWeights, compute: Compute, device: torch.device, *, deterministic: bool
 ) -> Kernels:
-    """`auto` is packed on the CPU, where the sizes of the model allow it, and bfloat16 on a GPU.
+    """`auto` is packed on the CPU, or float32 where the sizes of the model do not allow that, and bfloat16 on a GPU.
 
     Raises ConfigError for a choice that cannot be had, and ModelFileError.
     """
     misfit = _why_not_packed(shape, device)
     if compute == "auto":
-        compute = "packed" if misfit is None else "bfloat16"
+        # Many processors multiply bfloat16 several times as slowly as float32.
+        unpacked: Compute = "float32" if device.type == "cpu" else "bfloat16"
+        compute = "packed" if misfit is None else unpacked
     if compute == "packed" and misfit is not None:
         raise ConfigError(f"weights cannot be multiplied packed: {misfit}; use another --compute")
     if deterministic and compute != "packed":

@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from inference_server.errors import ConfigError
 from inference_server.model.runner import TorchModelRunner, load_model
 from tests.inference_server.model.items import in_run, prefill, scattered
+from tests.tiny_model import TinyShape, write_tiny_model
 
 PROMPT = [1, 40, 262, 3, 99, 12, 7, 200, 261, 33, 2, 18]
 RELATIVE_BOUND = 0.06
@@ -57,3 +59,11 @@ def test_runs_of_two_models_do_not_disturb_each_other(tiny_path: Path, tiny_runn
     second.logits([in_run(PROMPT[3:], 0)])
     tiny_runner.logits([in_run(PROMPT[1:], 0)])
     assert torch.equal(first.logits([in_run(PROMPT, 0)]), alone)
+
+
+def test_a_model_of_odd_widths_is_computed_in_float32(tmp_path: Path) -> None:
+    odd = write_tiny_model(tmp_path / "odd.gguf", TinyShape(ffn=80))
+    chosen, exact = load_model(odd, num_slots=16), load_model(odd, num_slots=16, compute="float32")
+    assert torch.equal(chosen.logits([in_run(PROMPT, 0)]), exact.logits([in_run(PROMPT, 0)]))
+    with pytest.raises(ConfigError, match="no multiple of 32"):
+        load_model(odd, num_slots=16, compute="packed")
