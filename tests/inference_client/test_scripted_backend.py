@@ -1,6 +1,6 @@
 """The scripted backend and its server, because other tests lean on them; the official SDK judges the protocol."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -30,8 +30,9 @@ QUESTION: Any = {"role": "user", "content": "Hello you?"}
 
 
 @pytest.fixture
-def sdk(server: LiveServer) -> anthropic.Anthropic:
-    return anthropic.Anthropic(base_url=server.url, api_key="key-1", max_retries=0)
+def sdk(server: LiveServer) -> Iterator[anthropic.Anthropic]:
+    with anthropic.Anthropic(base_url=server.url, api_key="key-1", max_retries=0) as sdk:
+        yield sdk  # Closed: other tests count the connections of this server.
 
 
 def test_sdk_reads_the_plausible_answer(sdk: anthropic.Anthropic, backend: ScriptedBackend) -> None:
