@@ -17,6 +17,7 @@ class TurnFigures:
     """Usage in tokens under its wire names, times in milliseconds.
 
     `outcome` names a known reason for a shortfall: `system_prompt_edited` since the base turn, or None.
+    `prefill_chars` is how much of its answer stood there before a turn that continues it.
     """
 
     id: UUID
@@ -40,6 +41,7 @@ class TurnFigures:
     created_at: datetime
     finished_at: datetime | None
     outcome: str | None = None
+    prefill_chars: int | None = None
 
     @classmethod
     def of(cls, turn: Turn) -> "TurnFigures":

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from app.clock import Clock
 from app.conversations import LiveText
 from app.database import Database
-from app.errors import NotFound, TooMany
+from app.errors import Conflict, NotFound, TooMany
 from app.models import TURN_IS_LIVE, Conversation, Turn
 from app.turns import following, sending, workers
 from app.turns.bus import Bus
@@ -63,12 +63,14 @@ class Turns:
         self._rhythm = rhythm
 
     async def send(self, owner_id: UUID, request: SendRequest) -> SentTurn:
-        """Stores the question and starts its turn. The same key and body give the same turn again.
+        """Stores what is new and starts its turn. The same key and body give the same turn again.
 
-        InvalidInput for an unusable text; Conflict while a turn is live in the conversation, or for
-        a key that came with another body; TooMany at the limit of live turns; NotFound.
+        InvalidInput for an unusable text; Conflict while a turn is live in the conversation, for a key that came
+        with another body, and for an answer that cannot be continued; TooMany at the limit of live turns; NotFound.
         """
         question = check_request(request, self._limits.max_message_characters)
+        if request.kind == "continue" and not self.takes_prefill:
+            raise Conflict("The model server cannot continue an answer.")
         if self._jobs.closed:
             raise TooMany("The app is being restarted.", _RETRY_AFTER_S)
         acceptance = sending.Acceptance(
@@ -80,9 +82,14 @@ class Turns:
                 earlier = await sending.find_submission(session, owner_id, question)
                 if earlier is not None:
                     return earlier
-                sent, plan = await sending.store_question(session, user, question, acceptance)
+                sent, plan = await sending.store_turn(session, user, question, acceptance)
             self._jobs.start(plan)
         return sent
+
+    @property
+    def takes_prefill(self) -> bool:
+        """Whether answers can be continued where turns go to."""
+        return self._jobs.takes_prefill
 
     async def stop(self, owner_id: UUID, turn_id: UUID) -> None:
         """Ends the answer in the queue, while the prompt is read, or while it is written.
