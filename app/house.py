@@ -24,6 +24,7 @@ from app.turns.backends import Backends
 from app.turns.bus import MemoryBus
 from app.turns.checkpointer import Checkpointer
 from app.turns.endings import SHUT_DOWN
+from app.turns.fitting import Fitting
 from app.turns.job import Workshop
 from app.turns.jobs import Jobs
 from app.turns.rhythm import Rhythm
@@ -84,6 +85,7 @@ async def open_house(
             worker_id=worker_id,
             limits=SendLimits(settings.max_message_characters, settings.live_turns_per_user, settings.answer_tokens),
             rhythm=rhythm,
+            fits=Fitting(backends, secret),
         )
         house = _house(settings, database, clock, rhythm, turns, LiveLogs(bus, jobs, rhythm), limits)
         await checkpointer.begin()

@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from app import history as histories
 from app import prompt
 from app.accounting import expected_read
 from app.context_note import write_note
@@ -22,11 +23,13 @@ from app.errors import Conflict, NotFound, TooMany
 from app.models import TURN_IS_LIVE, Conversation, Message, Submission, SystemPrompt, Turn, User
 from app.text import first_words, is_blank
 from app.turns import workers
+from app.turns.fitting import Cut
 from app.turns.plan import Plan
 from app.turns.question import Question
 from app.turns.requests import SentTurn
 
 SYSTEM_PROMPT_EDITED = "system_prompt_edited"
+HISTORY_TRIMMED = "history_trimmed"
 _RETRY_AFTER_S = 5
 _REFERENCE_ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # Without what looks alike.
 
@@ -76,9 +79,12 @@ async def find_submission(session: AsyncSession, owner_id: UUID, question: Quest
 
 
 async def store_question(
-    session: AsyncSession, user: User, question: Question, acceptance: Acceptance
+    session: AsyncSession, user: User, question: Question, acceptance: Acceptance, cut: Cut | None = None
 ) -> tuple[SentTurn, Plan]:
-    """Conflict while a turn is live here, TooMany at the owner's limit of live turns."""
+    """Conflict while a turn is live here, TooMany at the owner's limit of live turns.
+
+    Without a `cut` the history begins where that of the base turn began.
+    """
     conversation = await _conversation(session, user, question, acceptance)
     await _check_live(session, user.id, conversation.id, acceptance)
     history = active_path(await load_nodes(session, conversation.id), conversation.active_leaf_id)
@@ -86,6 +92,8 @@ async def store_question(
     system_prompt = await system_prompt_of(session, conversation)
     turn = await _turn(session, conversation, history, question, acceptance, system_prompt)
     turn.user_message_id, turn.assistant_message_id = asked.id, answer.id
+    if cut is not None:
+        _trim(turn, cut, history, asked)
     conversation.next_seq += 2
     conversation.active_leaf_id = answer.id
     conversation.updated_at = acceptance.now
@@ -199,6 +207,7 @@ async def _turn(
         kind="question",
         base_turn_id=base.id if base else None,
         system_prompt_id=conversation.system_prompt_id,
+        history_start_message_id=base.history_start_message_id if base else None,
         params=_params(conversation, acceptance.limits),
         prompt_format=prompt.PROMPT_FORMAT,
         status="queued",
@@ -208,6 +217,14 @@ async def _turn(
         outcome=SYSTEM_PROMPT_EDITED if base and await _edited_since(session, base, system_prompt) else None,
         created_at=acceptance.now,
     )
+
+
+def _trim(turn: Turn, cut: Cut, history: Sequence[Node], asked: Message) -> None:
+    """Conflict where another window has gone on meanwhile from what the cut was made for."""
+    if cut.leaf_id != (history[-1].id if history else None):
+        raise Conflict("This conversation has changed in another window; send again.")
+    turn.history_start_message_id = cut.start_id or asked.id
+    turn.outcome = turn.outcome or HISTORY_TRIMMED
 
 
 async def _edited_since(session: AsyncSession, base: Turn, system_prompt: str) -> bool:
@@ -246,7 +263,9 @@ def _plan(
     acceptance: Acceptance,
 ) -> Plan:
     assert turn.assistant_message_id is not None
-    path = [prompt.PathMessage(node.role, node.text, node.context_note) for node in history]
+    start_id = turn.history_start_message_id
+    sent = () if start_id == asked.id else histories.sent_part(history, start_id)
+    path = [prompt.PathMessage(node.role, node.text, node.context_note) for node in sent]
     return Plan(
         turn_id=turn.id,
         conversation_id=conversation.id,

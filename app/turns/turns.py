@@ -8,16 +8,20 @@ from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.clock import Clock
+from app.context_note import write_note
 from app.conversations import LiveText
+from app.conversations.ownership import live_turn_id, owned_conversation
+from app.conversations.tree import active_path, load_nodes
 from app.database import Database
 from app.errors import NotFound, TooMany
 from app.models import TURN_IS_LIVE, Conversation, Turn
-from app.turns import following, sending, workers
+from app.prompt import PathMessage
+from app.turns import fitting, following, sending, workers
 from app.turns.bus import Bus
 from app.turns.endings import ROWS_GONE, STOPPED
 from app.turns.events import TurnEvent
 from app.turns.jobs import Jobs
-from app.turns.question import check_request
+from app.turns.question import Question, check_request
 from app.turns.requests import SendRequest, SentTurn
 from app.turns.rhythm import Rhythm
 
@@ -53,6 +57,7 @@ class Turns:
         worker_id: UUID,
         limits: sending.SendLimits,
         rhythm: Rhythm,
+        fits: fitting.Fitting,
     ) -> None:
         self._database = database
         self._jobs = jobs
@@ -61,12 +66,19 @@ class Turns:
         self._worker_id = worker_id
         self._limits = limits
         self._rhythm = rhythm
+        self._fits = fits
+
+    @property
+    def context_window(self) -> int | None:
+        """In tokens, of the model that answers now; None where nobody has said."""
+        return self._fits.context_window
 
     async def send(self, owner_id: UUID, request: SendRequest) -> SentTurn:
         """Stores the question and starts its turn. The same key and body give the same turn again.
 
-        InvalidInput for an unusable text; Conflict while a turn is live in the conversation, or for
-        a key that came with another body; TooMany at the limit of live turns; NotFound.
+        InvalidInput for an unusable text, and for one that does not fit the context window; Conflict while
+        a turn is live in the conversation, or for a key that came with another body; TooMany at the limit
+        of live turns; NotFound.
         """
         question = check_request(request, self._limits.max_message_characters)
         if self._jobs.closed:
@@ -74,15 +86,31 @@ class Turns:
         acceptance = sending.Acceptance(
             self._clock(), time.monotonic(), self._worker_id, self._rhythm.stale_after, self._limits
         )
+        cut = await self._cut(owner_id, question)
         with self._jobs.announced(question.turn_id):
             async with self._database.write() as session:
                 user = await sending.locked_user(session, owner_id)
                 earlier = await sending.find_submission(session, owner_id, question)
                 if earlier is not None:
                     return earlier
-                sent, plan = await sending.store_question(session, user, question, acceptance)
+                sent, plan = await sending.store_question(session, user, question, acceptance, cut)
             self._jobs.start(plan)
         return sent
+
+    async def _cut(self, owner_id: UUID, question: Question) -> fitting.Cut | None:
+        """None too for what `send` will not accept, or has accepted before."""
+        standing = fitting.first_standing(question.system_prompt, self._limits.answer_tokens)
+        async with self._database.read() as session:
+            if await sending.find_submission(session, owner_id, question) is not None:
+                return None
+            if question.conversation_id is not None:
+                conversation = await owned_conversation(session, owner_id, question.conversation_id)
+                if await live_turn_id(session, conversation.id) is not None:
+                    return None
+                path = active_path(await load_nodes(session, conversation.id), conversation.active_leaf_id)
+                standing = await fitting.standing_of(session, conversation, path, self._limits.answer_tokens)
+        note = write_note(self._clock(), question.time_zone, None)
+        return await self._fits.check(owner_id, standing, PathMessage("user", question.text, note))
 
     async def stop(self, owner_id: UUID, turn_id: UUID) -> None:
         """Ends the answer in the queue, while the prompt is read, or while it is written.
