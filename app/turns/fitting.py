@@ -111,6 +111,10 @@ class Fitting:
         """As far as it is known without asking."""
         return self._backends.choose().known_window
 
+    @property
+    def backend_name(self) -> str:
+        return self._backends.choose().settings.name
+
     async def check(self, owner_id: UUID, standing: Standing, new: prompt.PathMessage) -> Cut | None:
         """None where everything fits or the window is not known. No database session may be held meanwhile.
 

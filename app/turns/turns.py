@@ -21,6 +21,7 @@ from app.turns.bus import Bus
 from app.turns.endings import ROWS_GONE, STOPPED
 from app.turns.events import TurnEvent
 from app.turns.jobs import Jobs
+from app.turns.prefill_speed import prefill_speed
 from app.turns.question import Question, check_request
 from app.turns.requests import SendRequest, SentTurn
 from app.turns.rhythm import Rhythm
@@ -72,6 +73,11 @@ class Turns:
     def context_window(self) -> int | None:
         """In tokens, of the model that answers now; None where nobody has said."""
         return self._fits.context_window
+
+    async def prefill_speed(self) -> float | None:
+        """In tokens per second, of the model server that answers now; None where it was not measured lately."""
+        async with self._database.read() as session:
+            return await prefill_speed(session, self._fits.backend_name, self._clock())
 
     async def send(self, owner_id: UUID, request: SendRequest) -> SentTurn:
         """Stores the question and starts its turn. The same key and body give the same turn again.

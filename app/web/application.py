@@ -15,7 +15,7 @@ from app.house import open_house
 from app.markdown import Markdown
 from app.settings import Settings
 from app.turns.rhythm import Rhythm
-from app.web import conversation_pages, operator_pages, sending, setup_page, signing_in, turn_routes
+from app.web import context_fragment, conversation_pages, operator_pages, sending, setup_page, signing_in, turn_routes
 from app.web.assets import STATIC_FOLDER, STATIC_PREFIX, contents_version
 from app.web.body_limit import BodyLimitMiddleware
 from app.web.crash_page import CrashPageMiddleware
@@ -39,6 +39,7 @@ PAGE_ROUTES = [
     Route("/sign-out", signing_in.sign_out, methods=["POST"]),
     Route("/conversations", sending.start_conversation, methods=["POST"]),
     Route("/conversations/{conversation_id:uuid}", conversation_pages.conversation),
+    Route("/conversations/{conversation_id:uuid}/context", context_fragment.context),
     Route("/conversations/{conversation_id:uuid}/messages", sending.send_message, methods=["POST"]),
     Route("/conversations/{conversation_id:uuid}/messages/{message_id:uuid}", sending.message),
     Route("/conversations/{conversation_id:uuid}/title", conversation_pages.rename, methods=["POST"]),

@@ -1,7 +1,7 @@
 """The messages of a conversation, made ready for the templates: Markdown rendered, figures put into words."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import anyio.to_thread
@@ -16,12 +16,16 @@ from app.web.problem_words import problem_words
 
 @dataclass(frozen=True, slots=True)
 class ShownMessage:
-    """`html` is None where the text is shown as it is: questions, answers still written, very long ones."""
+    """`html` is None where the text is shown as it is: questions, answers still written, very long ones.
+
+    `cut_before`: the messages before this one are no longer sent.
+    """
 
     message: MessageView
     html: SafeHtml | None
     footer: Footer | None
     problem: str | None
+    cut_before: bool = False
 
     @property
     def live(self) -> bool:
@@ -35,7 +39,8 @@ class Transcript:
         self._markdown = markdown
 
     async def show(self, view: ConversationView, language: Language) -> Sequence[ShownMessage]:
-        return await anyio.to_thread.run_sync(self._show, view.messages, language)
+        shown = await anyio.to_thread.run_sync(self._show, view.messages, language)
+        return [replace(each, cut_before=each.message.id == view.history_start_id) for each in shown]
 
     def _show(self, messages: Sequence[MessageView], language: Language) -> Sequence[ShownMessage]:
         first_answer = next((message.id for message in messages if message.turn), None)

@@ -9,7 +9,8 @@ from app.volatile_values import VolatileValue, find_volatile_values
 PLACEHOLDERS = [
     "{{date}}", "{{ current_date }}", "{{CURRENT_DATETIME}}", "{current_time}", "{date}", "{time:%H:%M}", "{Today}",
     "%DATE%", "%current_time%", "$(date)", "$(date +%F)", "${DATE}", "$TIMESTAMP", "[current date]", "<current_date>",
-    "%Y-%m-%d", "%H:%M:%S", "<%= Time.now %>", "{uuid}", "{{session_id}}", "{현재 시각}", "{오늘}", "{date_time}", "{utc now}",
+    "%Y-%m-%d", "%H:%M:%S", "<%= Time.now %>", "{uuid}", "{{session_id}}", "{현재 시각}", "{오늘}", "{date_time}",
+    "{utc now}",
 ]  # fmt: skip
 DATES = [
     "2026-11-29", "2026/1/2", "2026.11.29", "29.11.2026", "11/29/2026", "2026년 11월 29일", "11월 29일",

@@ -2,6 +2,7 @@
 
 import { startComposer } from "./composer.js";
 import { addCopyButtons } from "./copying.js";
+import { keepContext } from "./context.js";
 import { Conversation } from "./conversation.js";
 
 for (const field of document.querySelectorAll("input[data-time-zone]")) {
@@ -20,4 +21,5 @@ const conversation = transcript ? new Conversation(transcript) : null;
 
 if (transcript) addCopyButtons(transcript, transcript);
 if (composer) startComposer(composer, conversation);
+if (conversation) keepContext();
 if (conversation) conversation.start();
