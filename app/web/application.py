@@ -15,7 +15,16 @@ from app.house import open_house
 from app.markdown import Markdown
 from app.settings import Settings
 from app.turns.rhythm import Rhythm
-from app.web import context_fragment, conversation_pages, operator_pages, sending, setup_page, signing_in, turn_routes
+from app.web import (
+    context_fragment,
+    conversation_pages,
+    operator_pages,
+    sending,
+    setup_page,
+    signing_in,
+    system_prompt_check,
+    turn_routes,
+)
 from app.web.assets import STATIC_FOLDER, STATIC_PREFIX, contents_version
 from app.web.body_limit import BodyLimitMiddleware
 from app.web.crash_page import CrashPageMiddleware
@@ -50,6 +59,7 @@ PAGE_ROUTES = [
     ),
     Route("/conversations/{conversation_id:uuid}/delete", conversation_pages.confirm_delete, methods=["GET"]),
     Route("/conversations/{conversation_id:uuid}/delete", conversation_pages.delete, methods=["POST"]),
+    Route("/system-prompt/check", system_prompt_check.check_system_prompt, methods=["POST"]),
     Route("/turns/{turn_id:uuid}/events", turn_routes.turn_events),
     Route("/turns/{turn_id:uuid}/stop", turn_routes.stop_turn, methods=["POST"]),
     Route("/operator/conversations", operator_pages.operator_conversations),

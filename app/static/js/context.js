@@ -7,21 +7,32 @@ export function keepContext() {
   const place = /** @type {HTMLElement | null} */ (document.querySelector("[data-context]"));
   const dock = document.querySelector("[data-dock]");
   if (!place || !dock) return;
-  new MutationObserver(() => refresh(place)).observe(dock, { attributeFilter: ["data-state"] });
+  let newest = 0;
+  const refresh = async () => {
+    const mine = ++newest;
+    const html = await asked(place.dataset.context ?? "");
+    // An answer that was overtaken by a later one is old.
+    if (html !== null && mine === newest) show(place, html);
+  };
+  new MutationObserver(refresh).observe(dock, { attributeFilter: ["data-state"] });
 }
 
-/** What does not come now comes after the next turn. @param {HTMLElement} place */
-async function refresh(place) {
+/** The fragment, or null: what does not come now comes after the next turn. @param {string} url */
+async function asked(url) {
   try {
-    const response = await fetch(place.dataset.context ?? "", { headers: FRAGMENT_HEADERS });
-    if (!response.ok) return;
-    place.replaceChildren(elementsOf(await response.text()));
-    const cut = /** @type {HTMLTemplateElement | null} */ (place.querySelector("template[data-cut-before]"));
-    const message = document.getElementById(cut?.dataset.cutBefore ?? "");
-    if (!cut || !message) return;
-    for (const line of document.querySelectorAll("[data-history-cut]")) line.remove();
-    message.before(cut.content.cloneNode(true));
+    const response = await fetch(url, { headers: FRAGMENT_HEADERS });
+    return response.ok ? await response.text() : null;
   } catch {
-    // The server is away for a moment.
+    return null;
   }
+}
+
+/** @param {HTMLElement} place @param {string} html */
+function show(place, html) {
+  place.replaceChildren(elementsOf(html));
+  const cut = /** @type {HTMLTemplateElement | null} */ (place.querySelector("template[data-cut-before]"));
+  const message = document.getElementById(cut?.dataset.cutBefore ?? "");
+  if (!cut || !message) return;
+  for (const line of document.querySelectorAll("[data-history-cut]")) line.remove();
+  message.before(cut.content.cloneNode(true));
 }

@@ -79,3 +79,30 @@ def test_a_found_value_is_shown_as_text(site: Site, mina: Visitor) -> None:
     page = mina.submit("/conversations", text=" ", system_prompt="{{<script>alert(1)</script>}}").text
     assert "<script>alert" not in page
     assert "{{&lt;script&gt;alert(1)&lt;/script&gt;}} (a placeholder" in page
+
+
+def test_our_script_gets_the_warning_alone_while_one_types(site: Site, mina: Visitor) -> None:
+    path = site.ask(mina, "Hello")
+    mina.open(path)
+    token = mina.form_token
+    own = path.rsplit("/", 1)[1]
+    new = mina.post("/system-prompt/check", form_token=token, system_prompt="It is 12:34.")
+    assert "12:34 (a time, line 1)" in new.text
+    assert "one turn would cost" not in new.text
+    assert "<html" not in new.text
+    here = mina.post("/system-prompt/check", form_token=token, system_prompt="It is 12:34.", conversation_id=own)
+    assert "Here one turn would cost about" in here.text
+    assert mina.post("/system-prompt/check", form_token=token, system_prompt="Be nice.").text.strip() == ""
+    assert WARNING not in mina.open(path).text
+
+
+def test_costs_of_somebody_elses_conversation_are_not_told(site: Site, mina: Visitor) -> None:
+    path = site.ask(mina, "Hello")
+    jun = site.user("jun")
+    jun.open("/")
+    for named in (path.rsplit("/", 1)[1], "no-id"):
+        response = jun.post(
+            "/system-prompt/check", form_token=jun.form_token, system_prompt="12:34", conversation_id=named
+        )
+        assert response.status_code == 404
+    assert jun.post("/system-prompt/check", system_prompt="12:34").status_code == 403
