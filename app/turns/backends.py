@@ -33,20 +33,23 @@ class ServingBackend:
         models = await self._listed()
         return models[0].id if models else None
 
-    @property
-    def known_window(self) -> int | None:
-        """The configured context window in tokens, else that of the served model as it was last listed."""
+    def known_window(self, model: str | None = None) -> int | None:
+        """The configured context window in tokens, else that of the model as it was last listed.
+
+        Without a `model`, of the one that answers where a conversation names none.
+        """
         if self.settings.context_window is not None:
             return self.settings.context_window
-        served = (model for model in self._models or () if self.settings.model in (None, model.id))
-        return next((model.context_window for model in served), None)
+        wanted = model or self.settings.model
+        served = (listed for listed in self._models or () if wanted in (None, listed.id))
+        return next((listed.context_window for listed in served), None)
 
-    async def window(self) -> int | None:
+    async def window(self, model: str | None = None) -> int | None:
         """As `known_window`, but asks a backend that was never asked; None too where it does not say in time."""
         if self.settings.context_window is None and self._models is None:
             with anyio.move_on_after(WINDOW_WAIT_S), suppress(InferenceError):
                 await self._listed()
-        return self.known_window
+        return self.known_window(model)
 
     def forget_model(self) -> None:
         """To be called when the backend does not know the model any more."""

@@ -5,7 +5,7 @@ text is still in the form, and a model server that is asked to count must not ke
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
@@ -39,37 +39,51 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerFigures:
+    """Of the newest turn of an answer; of one that reported its prompt before one that did not.
+
+    `end` is prompt and output in tokens, None where not reported; `start_id` the first message that it sent.
+    """
+
+    end: int | None
+    start_id: UUID | None
+    system_prompt_id: UUID | None
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
     """What would be sent with a new message behind `path`, whose first message is the first that is sent now.
 
-    `reached` tokens are taken before the new message. `exchanges` are those of the path.
+    `reached` tokens are taken before the new message. `figures` are those of the answers, by message.
     """
 
     model: str | None
     max_tokens: int
     system_prompt: str
     path: tuple[Node, ...]
-    exchanges: tuple[history.Exchange, ...]
+    figures: Mapping[UUID, AnswerFigures]
     reached: int
 
     @property
     def leaf_id(self) -> UUID | None:
         return self.path[-1].id if self.path else None
 
-    def behind(self, place: int) -> "Standing":
-        """The same, cut: it begins with the exchange of that place."""
-        exchanges = self.exchanges[place:]
-        path = history.sent_part(self.path, exchanges[0].question_id) if exchanges else ()
-        return replace(self, path=tuple(path), exchanges=exchanges)
+    def exchanges(self) -> list[history.Exchange]:
+        """Of the whole path. It estimates every text, so only a cut asks for it."""
+        result: list[history.Exchange] = []
+        for node in self.path:
+            tokens = _estimate(node)
+            if node.role == "user":
+                result.append(history.Exchange(node.id, tokens))
+            elif result and not is_blank(node.text):
+                turn = self.figures.get(node.id, AnswerFigures(None, None, None))
+                tokens += result[-1].estimate
+                result[-1] = history.Exchange(result[-1].question_id, tokens, turn.end, turn.start_id)
+        return result
 
-
-@dataclass(frozen=True, slots=True)
-class _Figures:
-    """The newest turn of an answer; one that reported its prompt before one that did not."""
-
-    end: int | None
-    start_id: UUID | None
-    system_prompt_id: UUID | None
+    def from_message(self, start_id: UUID | None) -> "Standing":
+        """The same, cut: it begins with this message; None leaves nothing of the path."""
+        return replace(self, path=tuple(history.sent_part(self.path, start_id)) if start_id else ())
 
 
 async def standing_of(
@@ -79,7 +93,6 @@ async def standing_of(
     figures = await _figures(session, conversation.id)
     base = next((figures[n.id] for n in reversed(path) if not is_blank(n.text) and n.id in figures), None)
     sent = tuple(history.sent_part(path, base.start_id if base else None))
-    exchanges = tuple(_exchanges(sent, figures))
     system_prompt = await system_prompt_of(session, conversation)
     edited = base is not None and base.system_prompt_id != conversation.system_prompt_id
     before = history.estimate(system_prompt) if system_prompt and (base is None or base.end is None or edited) else 0
@@ -88,15 +101,15 @@ async def standing_of(
         max_tokens={"max_tokens": answer_tokens, **json.loads(conversation.params)}["max_tokens"],
         system_prompt=system_prompt,
         path=sent,
-        exchanges=exchanges,
-        reached=before + _reached(exchanges),
+        figures=figures,
+        reached=before + _reached(sent, figures),
     )
 
 
 def first_standing(system_prompt: str, answer_tokens: int) -> Standing:
     """Of a conversation that the new message starts."""
     before = history.estimate(system_prompt) if system_prompt else 0
-    return Standing(None, answer_tokens, system_prompt, (), (), before)
+    return Standing(None, answer_tokens, system_prompt, (), {}, before)
 
 
 class Fitting:
@@ -106,10 +119,9 @@ class Fitting:
         self._backends = backends
         self._secret = secret
 
-    @property
-    def context_window(self) -> int | None:
+    def context_window(self, model: str | None) -> int | None:
         """As far as it is known without asking."""
-        return self._backends.choose().known_window
+        return self._backends.choose().known_window(model)
 
     @property
     def backend_name(self) -> str:
@@ -122,7 +134,7 @@ class Fitting:
         """
         backend = self._backends.choose()
         needed = standing.reached + history.estimate_message(new)
-        tokens = await backend.window() if needed > SMALLEST_WINDOW else None
+        tokens = await backend.window(standing.model) if needed > SMALLEST_WINDOW else None
         if tokens is None:
             return None
         window = history.Window(tokens, standing.max_tokens)
@@ -166,13 +178,16 @@ async def _cut(
     counting: _Counting, standing: Standing, new: prompt.PathMessage, needed: int, window: history.Window
 ) -> Cut:
     """The half that stays is counted too, because a part of its size may be an estimate; else all but `new` goes."""
-    kept = standing.behind(history.cut(standing.exchanges, needed, window))
+    exchanges = standing.exchanges()
+    place = history.cut(exchanges, needed, window)
+    start_id = exchanges[place].question_id if place < len(exchanges) else None
+    kept = standing.from_message(start_id)
     counted = await counting.tokens(kept, new)
-    if counted is not None and counted > window.limit and kept.exchanges:
-        kept = standing.behind(len(standing.exchanges))
+    if counted is not None and counted > window.limit and start_id is not None:
+        start_id, kept = None, standing.from_message(None)
         counted = await counting.tokens(kept, new)
     if counted is None or counted <= window.limit:
-        return Cut(standing.leaf_id, kept.exchanges[0].question_id if kept.exchanges else None)
+        return Cut(standing.leaf_id, start_id)
     bare = await counting.tokens(kept, prompt.PathMessage("user", "."))
     raise _refusal(counted, bare or 0, window)
 
@@ -189,7 +204,7 @@ def _refusal(counted: int, bare: int, window: history.Window) -> InvalidInput:
     return InvalidInput("text", message)
 
 
-async def _figures(session: AsyncSession, conversation_id: UUID) -> dict[UUID, _Figures]:
+async def _figures(session: AsyncSession, conversation_id: UUID) -> dict[UUID, AnswerFigures]:
     """Of every answer of the conversation that has a turn."""
     query = (
         select(
@@ -204,35 +219,26 @@ async def _figures(session: AsyncSession, conversation_id: UUID) -> dict[UUID, _
         .where(Turn.conversation_id == conversation_id, Turn.assistant_message_id.is_not(None))
         .order_by(Turn.input_tokens.is_not(None), Turn.id)
     )
-    found: dict[UUID, _Figures] = {}
+    found: dict[UUID, AnswerFigures] = {}
     for answer_id, *usage, output, start_id, system_prompt_id in await session.execute(query):
         prompt_tokens = Reported(*usage).prompt_tokens
         end = None if prompt_tokens is None or output is None else prompt_tokens + output
         assert answer_id is not None, "the query leaves the others out"
-        found[answer_id] = _Figures(end, start_id, system_prompt_id)
+        found[answer_id] = AnswerFigures(end, start_id, system_prompt_id)
     return found
 
 
-def _exchanges(path: Sequence[Node], figures: dict[UUID, _Figures]) -> list[history.Exchange]:
-    result: list[history.Exchange] = []
-    for node in path:
-        tokens = history.estimate_message(prompt.PathMessage(node.role, node.text, node.context_note))
-        if node.role == "user":
-            result.append(history.Exchange(node.id, tokens))
-        elif result and not is_blank(node.text):
-            turn = figures.get(node.id)
-            result[-1] = replace(
-                result[-1],
-                estimate=result[-1].estimate + tokens,
-                end=turn.end if turn else None,
-                start_id=turn.start_id if turn else None,
-            )
-    return result
-
-
-def _reached(exchanges: Sequence[history.Exchange]) -> int:
-    """From the last recorded end on by estimates; by estimates alone where none was recorded."""
+def _reached(path: Sequence[Node], figures: Mapping[UUID, AnswerFigures]) -> int:
+    """The last recorded end, and estimates of what stands behind it; of everything where none was recorded."""
     tokens = 0
-    for each in exchanges:
-        tokens = tokens + each.estimate if each.end is None else each.end
+    for node in reversed(path):
+        end = figures[node.id].end if node.id in figures and not is_blank(node.text) else None
+        if end is not None:
+            return end + tokens
+        if node.role == "user" or not is_blank(node.text):
+            tokens += _estimate(node)
     return tokens
+
+
+def _estimate(node: Node) -> int:
+    return history.estimate_message(prompt.PathMessage(node.role, node.text, node.context_note))

@@ -69,10 +69,9 @@ class Turns:
         self._rhythm = rhythm
         self._fits = fits
 
-    @property
-    def context_window(self) -> int | None:
-        """In tokens, of the model that answers now; None where nobody has said."""
-        return self._fits.context_window
+    def context_window(self, model: str | None = None) -> int | None:
+        """In tokens, of this model or of the one that answers without a choice; None where nobody has said."""
+        return self._fits.context_window(model)
 
     async def prefill_speed(self) -> float | None:
         """In tokens per second, of the model server that answers now; None where it was not measured lately."""

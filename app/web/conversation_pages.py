@@ -79,7 +79,7 @@ async def conversation_page(
             "settings_problem": None,
             "settings_open": request.query_params.get("settings") == "open",
             "hints": hints_of(values.get("system_prompt", view.system_prompt), view.last_counted_turn, speed, language),
-            "meter": meter_of(view, house_of(request).turns.context_window, language),
+            "meter": meter_of(view, house_of(request).turns.context_window(), language),
             **values,
         },
     )

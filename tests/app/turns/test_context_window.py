@@ -191,16 +191,17 @@ async def test_the_window_is_what_the_models_endpoint_says_and_unknown_means_no_
     async with open_house(settings_for(database_url, backend_url, answer_tokens=ANSWER), rhythm=QUICK) as house:
         anna = await add_user(house.database)
         backend.models[0]["max_input_tokens"] = WINDOW
-        assert house.turns.context_window is None
+        assert house.turns.context_window() is None
         with pytest.raises(InvalidInput, match="at most 1,800 fit"):
             await house.turns.send(anna, question("paste " * 2500))
-        assert house.turns.context_window == WINDOW
+        assert house.turns.context_window() == house.turns.context_window("scripted") == WINDOW
+        assert house.turns.context_window("another") is None
         await ask(house, anna, "Hello")
         assert sum(request.path == MODELS for request in backend.requests) == 1
     async with open_house(settings_for(database_url, backend_url, answer_tokens=ANSWER), rhythm=QUICK) as house:
         del backend.models[0]["max_input_tokens"]
         await ask(house, anna, "paste " * 2500)
-        assert house.turns.context_window is None
+        assert house.turns.context_window() is None
     assert [turn.status for turn in await turns_of_url(database_url)] == ["completed"] * 2
     assert sum(request.path == COUNT_TOKENS for request in backend.requests) == 3
 
