@@ -1,4 +1,4 @@
-"""The command line: ``recount serve | app | infer | migrate``.
+"""The command line: ``recount serve | app | infer | migrate | verify``.
 
 What is wrong with a setting, a port, a file or the data folder ends the process with one line and exit code 1.
 """
@@ -24,11 +24,13 @@ from pydantic import SecretStr, ValidationError
 from pydantic_settings import SettingsError
 from starlette.applications import Starlette
 
-from app.database import check_drift, check_revision, migrate, new_revision
-from app.errors import ConfigurationError
+from app.database import Database, check_drift, check_revision, migrate, new_revision
+from app.errors import ConfigurationError, NotFound
+from app.instance_secret import instance_secret
 from app.logs import configure_logging
 from app.settings import Settings
 from app.supervisor import supervised_inference
+from app.verification import Findings, Verification
 from app.web.application import create_app
 
 GRACE_S = 10
@@ -91,6 +93,35 @@ def migrate_command(*, check: bool, new: str | None) -> None:
                     raise ConfigurationError(difference)
         else:
             migrate(_prepare(_read_settings()).resolved_database_url())
+
+
+@main.command()
+@click.argument("conversation", required=False)
+def verify(conversation: str | None) -> None:
+    """Build every stored request again and compare it with what was sent; CONVERSATION is an id or a reference."""
+    with _one_line_for_errors():
+        settings = _prepare(_read_settings())
+        check_revision(settings.resolved_database_url())
+        findings = asyncio.run(_verified(settings.resolved_database_url(), conversation))
+        click.echo(findings.summary())
+        sys.exit(1 if findings.problems else 0)
+
+
+async def _verified(url: str, conversation: str | None) -> Findings:
+    """Prints each problem as it is found."""
+    database = Database(url)
+    total = Findings()
+    try:
+        verification = Verification(database, await instance_secret(database))
+        async for findings in verification.conversations(conversation):
+            for problem in findings.problems:
+                click.echo(problem)
+            total.add(findings)
+    except NotFound as error:
+        raise ConfigurationError(error.message) from None
+    finally:
+        await database.close()
+    return total
 
 
 async def _serve(settings: Settings, listener: socket.socket, *, with_inference: bool) -> None:

@@ -1,13 +1,12 @@
 """The wiring: every service of the app in one frozen object, built from the settings."""
 
 import asyncio
-import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 import anyio.to_thread
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
 from app.auth import Accounts, Sessions, Setup
 from app.auth.passwords import Passwords
@@ -16,7 +15,7 @@ from app.clock import Clock, utc_now
 from app.conversations import Branches, Conversations
 from app.database import Database, check_revision
 from app.database.types import new_id
-from app.models import StoredSetting
+from app.instance_secret import instance_secret
 from app.reports import Reports
 from app.settings import Settings
 from app.turns import Turns, workers
@@ -24,14 +23,13 @@ from app.turns.backends import Backends
 from app.turns.bus import MemoryBus
 from app.turns.checkpointer import Checkpointer
 from app.turns.endings import SHUT_DOWN
+from app.turns.fitting import Fitting
 from app.turns.job import Workshop
 from app.turns.jobs import Jobs
 from app.turns.rhythm import Rhythm
 from app.turns.sending import SendLimits
 from app.turns.turns import LiveLogs
 from app.turns.workers import Process
-
-_STORED_UNDER = "instance_secret"
 
 
 @dataclass(frozen=True)
@@ -71,7 +69,7 @@ async def open_house(
     limits = SignInLimits(settings.redis_url)
     try:
         bus = MemoryBus(keep_seconds=rhythm.keep_log)
-        secret = await _instance_secret(database)
+        secret = await instance_secret(database)
         jobs = Jobs(Workshop(database, backends, bus, clock, secret, rhythm))
         worker_id = new_id()
         checkpointer = Checkpointer(
@@ -85,6 +83,7 @@ async def open_house(
             worker_id=worker_id,
             limits=SendLimits(settings.max_message_characters, settings.live_turns_per_user, settings.answer_tokens),
             rhythm=rhythm,
+            fits=Fitting(backends, secret),
         )
         house = _house(settings, database, clock, rhythm, turns, LiveLogs(bus, jobs, rhythm), limits)
         await checkpointer.begin()
@@ -134,14 +133,3 @@ def _house(
         turns=turns,
         reports=Reports(database),
     )
-
-
-async def _instance_secret(database: Database) -> bytes:
-    """Made once per database, so that every process gives an owner the same cache scope."""
-    with suppress(IntegrityError):
-        async with database.write() as session:
-            if await session.get(StoredSetting, _STORED_UNDER) is None:
-                session.add(StoredSetting(key=_STORED_UNDER, value=secrets.token_hex(32)))
-    async with database.read() as session:
-        stored = await session.get_one(StoredSetting, _STORED_UNDER)
-        return bytes.fromhex(stored.value)

@@ -61,3 +61,16 @@ class ConversationView:
     @property
     def leaf_id(self) -> UUID | None:
         return self.messages[-1].id if self.messages else None
+
+    @property
+    def history_start_id(self) -> UUID | None:
+        """The message that the newest turn began with; None where it sent all of the branch."""
+        turns = [message.turn for message in self.messages if message.turn]
+        start_id = turns[-1].history_start_message_id if turns else None
+        return start_id if any(message.id == start_id for message in self.messages[1:]) else None
+
+    @property
+    def last_counted_turn(self) -> TurnFigures | None:
+        """The newest turn of the branch whose prompt was reported."""
+        turns = (message.turn for message in reversed(self.messages) if message.turn)
+        return next((turn for turn in turns if turn.prompt_tokens is not None), None)

@@ -1,11 +1,15 @@
 """The model servers that turns go to, each with its client."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+
+import anyio
 
 from app.settings import Backend
-from inference_client import InferenceClient, Timeouts
+from inference_client import InferenceClient, InferenceError, Model, Timeouts
 
 SILENCE_S = 600.0
+WINDOW_WAIT_S = 2.0
 
 
 class ServingBackend:
@@ -17,7 +21,7 @@ class ServingBackend:
         # A server that is silent while it reads the prompt must not be taken for a dead one.
         timeouts = Timeouts() if settings.early_message_start else Timeouts(first_event=SILENCE_S, idle=SILENCE_S)
         self.client = InferenceClient(settings.base_url, api_key=key, timeouts=timeouts)
-        self._found_model: str | None = None
+        self._models: list[Model] | None = None
 
     async def model(self) -> str | None:
         """The configured model, else the first that the backend lists; None if it lists none.
@@ -26,14 +30,36 @@ class ServingBackend:
         """
         if self.settings.model is not None:
             return self.settings.model
-        if self._found_model is None:
-            models = await self.client.models()
-            self._found_model = models[0].id if models else None
-        return self._found_model
+        models = await self._listed()
+        return models[0].id if models else None
+
+    def known_window(self, model: str | None = None) -> int | None:
+        """The configured context window in tokens, else that of the model as it was last listed.
+
+        Without a `model`, of the one that answers where a conversation names none.
+        """
+        if self.settings.context_window is not None:
+            return self.settings.context_window
+        wanted = model or self.settings.model
+        served = (listed for listed in self._models or () if wanted in (None, listed.id))
+        return next((listed.context_window for listed in served), None)
+
+    async def window(self, model: str | None = None) -> int | None:
+        """As `known_window`, but asks a backend that was never asked; None too where it does not say in time."""
+        if self.settings.context_window is None and self._models is None:
+            with anyio.move_on_after(WINDOW_WAIT_S), suppress(InferenceError):
+                await self._listed()
+        return self.known_window(model)
 
     def forget_model(self) -> None:
         """To be called when the backend does not know the model any more."""
-        self._found_model = None
+        self._models = None
+
+    async def _listed(self) -> list[Model]:
+        """A backend that listed nothing is asked again."""
+        if not self._models:
+            self._models = await self.client.models()
+        return self._models
 
 
 class Backends:

@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from app import history as histories
 from app import prompt
 from app.context_note import write_note
 from app.conversations import TurnFigures
@@ -23,12 +24,14 @@ from app.models import TURN_IS_LIVE, Conversation, Message, Submission, SystemPr
 from app.text import first_words, is_blank
 from app.turns import workers
 from app.turns.base_turn import find_base
+from app.turns.fitting import Cut
 from app.turns.placement import Placement, may_continue, place
 from app.turns.plan import Plan
 from app.turns.question import Question
 from app.turns.requests import SentTurn
 
 SYSTEM_PROMPT_EDITED = "system_prompt_edited"
+HISTORY_TRIMMED = "history_trimmed"
 _RETRY_AFTER_S = 5
 _REFERENCE_ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # Without what looks alike.
 
@@ -78,9 +81,12 @@ async def find_submission(session: AsyncSession, owner_id: UUID, question: Quest
 
 
 async def store_turn(
-    session: AsyncSession, user: User, question: Question, acceptance: Acceptance
+    session: AsyncSession, user: User, question: Question, acceptance: Acceptance, cut: Cut | None = None
 ) -> tuple[SentTurn, Plan]:
-    """NotFound and Conflict as `place` says; Conflict while a turn is live here, TooMany at the owner's limit."""
+    """NotFound and Conflict as `place` says; Conflict while a turn is live here, TooMany at the owner's limit.
+
+    Without a `cut` the history begins where that of the base turn began.
+    """
     conversation = await _conversation(session, user, question, acceptance)
     await _check_live(session, user.id, conversation.id, acceptance)
     nodes = await load_nodes(session, conversation.id)
@@ -92,6 +98,8 @@ async def store_turn(
     turn = await _turn(session, conversation, placement, question, acceptance, system_prompt)
     turn.user_message_id, turn.assistant_message_id = asked_id, answer_id
     turn.prefill_chars = len(placement.prefix) if question.kind == "continue" else None
+    if cut is not None:
+        _trim(turn, cut, placement.history, asked_id)
     conversation.active_leaf_id = answer_id
     conversation.updated_at = acceptance.now
     path = active_path(await load_nodes(session, conversation.id), answer_id)
@@ -230,6 +238,7 @@ async def _turn(
         kind=question.kind,
         base_turn_id=base.id if base else None,
         system_prompt_id=conversation.system_prompt_id,
+        history_start_message_id=base.history_start_message_id if base else None,
         params=_params(conversation, acceptance.limits),
         prompt_format=prompt.PROMPT_FORMAT,
         status="queued",
@@ -239,6 +248,14 @@ async def _turn(
         outcome=SYSTEM_PROMPT_EDITED if base and await _edited_since(session, base, system_prompt) else None,
         created_at=acceptance.now,
     )
+
+
+def _trim(turn: Turn, cut: Cut, history: Sequence[Node], asked_id: UUID) -> None:
+    """Conflict where another window has gone on meanwhile from what the cut was made for."""
+    if cut.leaf_id != (history[-1].id if history else None):
+        raise Conflict("This conversation has changed in another window; send again.")
+    turn.history_start_message_id = cut.start_id or asked_id
+    turn.outcome = turn.outcome or HISTORY_TRIMMED
 
 
 async def _edited_since(session: AsyncSession, base: Turn, system_prompt: str) -> bool:
@@ -263,7 +280,7 @@ def _plan(
     acceptance: Acceptance,
 ) -> Plan:
     assert turn.assistant_message_id is not None
-    sent = path if prefix else path[:-1]
+    sent = histories.sent_part(path if prefix else path[:-1], turn.history_start_message_id)
     return Plan(
         turn_id=turn.id,
         conversation_id=conversation.id,

@@ -8,16 +8,22 @@ from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.clock import Clock
+from app.context_note import write_note
 from app.conversations import LiveText
+from app.conversations.ownership import live_turn_id, owned_conversation
+from app.conversations.tree import load_nodes
 from app.database import Database
 from app.errors import Conflict, NotFound, TooMany
 from app.models import TURN_IS_LIVE, Conversation, Turn
-from app.turns import following, sending, workers
+from app.prompt import PathMessage
+from app.turns import fitting, following, sending, workers
 from app.turns.bus import Bus
 from app.turns.endings import ROWS_GONE, STOPPED
 from app.turns.events import TurnEvent
 from app.turns.jobs import Jobs
-from app.turns.question import check_request
+from app.turns.placement import place
+from app.turns.prefill_speed import prefill_speed
+from app.turns.question import Question, check_request
 from app.turns.requests import SendRequest, SentTurn
 from app.turns.rhythm import Rhythm
 
@@ -53,6 +59,7 @@ class Turns:
         worker_id: UUID,
         limits: sending.SendLimits,
         rhythm: Rhythm,
+        fits: fitting.Fitting,
     ) -> None:
         self._database = database
         self._jobs = jobs
@@ -61,12 +68,23 @@ class Turns:
         self._worker_id = worker_id
         self._limits = limits
         self._rhythm = rhythm
+        self._fits = fits
+
+    def context_window(self, model: str | None = None) -> int | None:
+        """In tokens, of this model or of the one that answers without a choice; None where nobody has said."""
+        return self._fits.context_window(model)
+
+    async def prefill_speed(self) -> float | None:
+        """In tokens per second, of the model server that answers now; None where it was not measured lately."""
+        async with self._database.read() as session:
+            return await prefill_speed(session, self._fits.backend_name, self._clock())
 
     async def send(self, owner_id: UUID, request: SendRequest) -> SentTurn:
         """Stores what is new and starts its turn. The same key and body give the same turn again.
 
-        InvalidInput for an unusable text; Conflict while a turn is live in the conversation, for a key that came
-        with another body, and for an answer that cannot be continued; TooMany at the limit of live turns; NotFound.
+        InvalidInput for an unusable text, and for one that does not fit the context window; Conflict while a turn is
+        live in the conversation, for a key that came with another body, and for an answer that cannot be continued;
+        TooMany at the limit of live turns; NotFound.
         """
         question = check_request(request, self._limits.max_message_characters)
         if request.kind == "continue" and not self.takes_prefill:
@@ -76,15 +94,39 @@ class Turns:
         acceptance = sending.Acceptance(
             self._clock(), time.monotonic(), self._worker_id, self._rhythm.stale_after, self._limits
         )
+        cut = await self._cut(owner_id, question)
         with self._jobs.announced(question.turn_id):
             async with self._database.write() as session:
                 user = await sending.locked_user(session, owner_id)
                 earlier = await sending.find_submission(session, owner_id, question)
                 if earlier is not None:
                     return earlier
-                sent, plan = await sending.store_turn(session, user, question, acceptance)
+                sent, plan = await sending.store_turn(session, user, question, acceptance, cut)
             self._jobs.start(plan)
         return sent
+
+    async def _cut(self, owner_id: UUID, question: Question) -> fitting.Cut | None:
+        """None too for what `send` will not accept, or has accepted before.
+
+        A continued answer is never cut: nothing of what it goes on from may be missing.
+        """
+        standing = fitting.first_standing(question.system_prompt, self._limits.answer_tokens)
+        new = PathMessage("user", question.text, write_note(self._clock(), question.time_zone, None))
+        async with self._database.read() as session:
+            if question.kind == "continue" or await sending.find_submission(session, owner_id, question) is not None:
+                return None
+            if question.conversation_id is not None:
+                conversation = await owned_conversation(session, owner_id, question.conversation_id)
+                if await live_turn_id(session, conversation.id) is not None:
+                    return None
+                nodes = await load_nodes(session, conversation.id)
+                placement = place(question.kind, nodes, question.message_id, conversation.active_leaf_id)
+                standing = await fitting.standing_of(
+                    session, conversation, placement.history, self._limits.answer_tokens
+                )
+                if placement.asked is not None:
+                    new = PathMessage("user", placement.asked.text, placement.asked.context_note)
+        return await self._fits.check(owner_id, standing, new)
 
     @property
     def takes_prefill(self) -> bool:

@@ -15,7 +15,17 @@ from app.house import open_house
 from app.markdown import Markdown
 from app.settings import Settings
 from app.turns.rhythm import Rhythm
-from app.web import conversation_pages, message_routes, operator_pages, sending, setup_page, signing_in, turn_routes
+from app.web import (
+    context_fragment,
+    conversation_pages,
+    message_routes,
+    operator_pages,
+    sending,
+    setup_page,
+    signing_in,
+    system_prompt_check,
+    turn_routes,
+)
 from app.web.assets import STATIC_FOLDER, STATIC_PREFIX, contents_version
 from app.web.body_limit import BodyLimitMiddleware
 from app.web.crash_page import CrashPageMiddleware
@@ -41,6 +51,7 @@ PAGE_ROUTES = [
     Route("/sign-out", signing_in.sign_out, methods=["POST"]),
     Route("/conversations", sending.start_conversation, methods=["POST"]),
     Route("/conversations/{conversation_id:uuid}", conversation_pages.conversation),
+    Route("/conversations/{conversation_id:uuid}/context", context_fragment.context),
     Route("/conversations/{conversation_id:uuid}/messages", sending.send_message, methods=["POST"]),
     Route(_MESSAGE, sending.message),
     Route(f"{_MESSAGE}/edit", message_routes.edit_message, methods=["POST"]),
@@ -59,6 +70,7 @@ PAGE_ROUTES = [
     ),
     Route("/conversations/{conversation_id:uuid}/delete", conversation_pages.confirm_delete, methods=["GET"]),
     Route("/conversations/{conversation_id:uuid}/delete", conversation_pages.delete, methods=["POST"]),
+    Route("/system-prompt/check", system_prompt_check.check_system_prompt, methods=["POST"]),
     Route("/turns/{turn_id:uuid}/events", turn_routes.turn_events),
     Route("/turns/{turn_id:uuid}/stop", turn_routes.stop_turn, methods=["POST"]),
     Route("/operator/conversations", operator_pages.operator_conversations),

@@ -9,10 +9,13 @@ from starlette.responses import RedirectResponse, Response
 from app.conversations.conversations import LONGEST_TITLE
 from app.conversations.views import ConversationView
 from app.errors import Conflict, InvalidInput
+from app.volatile_values import find_volatile_values
+from app.web.context_meter import meter_of
 from app.web.error_pages import status_of
 from app.web.forms import field
 from app.web.pages import pages_of
 from app.web.problem_words import error_words
+from app.web.system_prompt_hints import hints_of
 from app.web.transcript import new_submission_key, transcript_values
 from app.web.visit import account_of, house_of, visit_of, wants_fragment
 
@@ -26,12 +29,14 @@ async def new_conversation_page(
     request: Request, *, status: int = 200, headers: dict[str, str] | None = None, **values: Any
 ) -> Response:
     """The empty page; after a failed send with the text and what went wrong."""
+    values = {"text": "", "system_prompt": "", "problem": None, **values}
     return pages_of(request).response(
         request,
         "new_conversation.html",
         status=status,
         headers=headers,
-        **{**await around(request), "text": "", "system_prompt": "", "problem": None, **values},
+        hints=hints_of(values["system_prompt"], None, None, visit_of(request).language),
+        **{**await around(request), **values},
     )
 
 
@@ -60,6 +65,8 @@ async def conversation_page(
     **values: Any,
 ) -> Response:
     """The page of the conversation; after a failed change with what was typed and what went wrong."""
+    language = visit_of(request).language
+    speed = await house_of(request).turns.prefill_speed()
     return pages_of(request).response(
         request,
         "conversation.html",
@@ -74,6 +81,9 @@ async def conversation_page(
             "text": "",
             "problem": None,
             "settings_problem": None,
+            "settings_open": request.query_params.get("settings") == "open",
+            "hints": hints_of(values.get("system_prompt", view.system_prompt), view.last_counted_turn, speed, language),
+            "meter": meter_of(view, house_of(request).turns.context_window(), language),
             **values,
         },
     )
@@ -86,7 +96,8 @@ async def change_system_prompt(request: Request) -> Response:
         await house_of(request).conversations.set_system_prompt(owner, conversation_id, text)
     except (InvalidInput, Conflict) as error:
         return await _settings_refused(request, error, system_prompt=text)
-    return RedirectResponse(f"/conversations/{conversation_id}", 303)
+    opened = "?settings=open" if find_volatile_values(text) else ""
+    return RedirectResponse(f"/conversations/{conversation_id}{opened}", 303)
 
 
 async def rename(request: Request) -> Response:

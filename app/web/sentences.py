@@ -49,5 +49,8 @@ SENTENCES = frozenset(
         marked("The model server takes no more requests now."),
         marked("The model server is overloaded."),
         marked("The model server failed."),
+        marked("The system prompt needs %(n1)s tokens; at most %(n2)s fit beside an answer of %(n3)s."),
+        marked("With the system prompt this needs %(n1)s tokens; at most %(n2)s fit beside an answer of %(n3)s."),
+        marked("This conversation has changed in another window; send again."),
     }
 )

@@ -19,13 +19,17 @@ from app.web.visit import house_of, visit_of
 
 @dataclass(frozen=True, slots=True)
 class ShownMessage:
-    """`html` is None where the text is shown as it is: questions, answers still written, very long ones."""
+    """`html` is None where the text is shown as it is: questions, answers still written, very long ones.
+
+    `cut_before`: the messages before this one are no longer sent.
+    """
 
     message: MessageView
     html: SafeHtml | None
     footer: Footer | None
     problem: str | None
     actions: Actions
+    cut_before: bool
 
     @property
     def live(self) -> bool:
@@ -43,26 +47,30 @@ class Transcript:
 
     def _show(self, view: ConversationView, language: Language, takes_prefill: bool) -> Sequence[ShownMessage]:
         first_answer = next((message.id for message in view.messages if message.turn), None)
-        shown = []
-        for message in view.messages:
-            actions = actions_of(
+        return [
+            self._shown(
                 message,
-                is_leaf=message.id == view.leaf_id,
-                takes_prefill=takes_prefill,
+                has_base=message.id != first_answer,
+                actions=actions_of(message, is_leaf=message.id == view.leaf_id, takes_prefill=takes_prefill),
+                cut_before=message.id == view.history_start_id,
+                language=language,
             )
-            shown.append(self._shown(message, message.id != first_answer, actions, language))
-        return shown
+            for message in view.messages
+        ]
 
-    def _shown(self, message: MessageView, has_base: bool, actions: Actions, language: Language) -> ShownMessage:
+    def _shown(
+        self, message: MessageView, *, has_base: bool, actions: Actions, cut_before: bool, language: Language
+    ) -> ShownMessage:
         turn = message.turn
         if turn is None or turn.live:
-            return ShownMessage(message, None, None, None, actions)
+            return ShownMessage(message, None, None, None, actions, cut_before)
         return ShownMessage(
             message,
             self._markdown.render(message.text, language.gettext("Image not loaded")),
             footer_of(turn, parts=message.parts, has_base=has_base, language=language),
             problem_words(turn, language),
             actions,
+            cut_before,
         )
 
 

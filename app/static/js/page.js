@@ -2,7 +2,9 @@
 
 import { startComposer } from "./composer.js";
 import { addCopyButtons } from "./copying.js";
+import { keepContext } from "./context.js";
 import { Conversation } from "./conversation.js";
+import { watchSystemPrompt } from "./system_prompt.js";
 
 for (const field of document.querySelectorAll("input[data-time-zone]")) {
   /** @type {HTMLInputElement} */ (field).value = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
@@ -14,10 +16,15 @@ addEventListener("click", (event) => {
   if (settings?.open && !settings.contains(/** @type {Node} */ (event.target))) settings.open = false;
 });
 
+const systemPrompt = /** @type {HTMLTextAreaElement | null} */ (document.querySelector("textarea[name=system_prompt]"));
+const volatilePlace = /** @type {HTMLElement | null} */ (document.querySelector("[data-volatile-place]"));
+if (systemPrompt && volatilePlace) watchSystemPrompt(systemPrompt, volatilePlace);
+
 const transcript = /** @type {HTMLElement | null} */ (document.querySelector("[data-transcript]"));
 const composer = /** @type {HTMLFormElement | null} */ (document.querySelector("form[data-composer]"));
 const conversation = transcript ? new Conversation(transcript) : null;
 
 if (transcript) addCopyButtons(transcript, transcript);
 if (composer) startComposer(composer, conversation);
+if (conversation) keepContext();
 if (conversation) conversation.start();

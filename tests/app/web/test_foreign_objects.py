@@ -20,7 +20,15 @@ GUARDED = [
     if isinstance(route, Route) and "{" in route.path
     for method in sorted(route.methods or ())
 ]
-WITHOUT_OBJECT = {"/", "/setup", "/sign-in", "/sign-out", "/conversations", "/operator/conversations"}
+WITHOUT_OBJECT = {
+    "/",
+    "/setup",
+    "/sign-in",
+    "/sign-out",
+    "/conversations",
+    "/operator/conversations",
+    "/system-prompt/check",
+}
 
 
 def filled(template: str, ids: dict[str, str]) -> str:

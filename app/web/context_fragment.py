@@ -1,0 +1,17 @@
+"""What an open page asks for after each turn: the meter, and from where on messages are sent."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.web.context_meter import meter_of
+from app.web.conversation_pages import view_of
+from app.web.pages import pages_of
+from app.web.visit import house_of, visit_of
+
+
+async def context(request: Request) -> Response:
+    view = await view_of(request)
+    meter = meter_of(view, house_of(request).turns.context_window(), visit_of(request).language)
+    return pages_of(request).response(
+        request, "fragments/context.html", meter=meter, history_start_id=view.history_start_id
+    )
