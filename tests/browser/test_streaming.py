@@ -123,11 +123,12 @@ def test_app_restart_in_mid_answer_ends_in_a_named_state(
 
 def test_scrolling_up_is_left_alone(site: RunningSite, signed_in: BrowserContext, page: Page) -> None:
     gate, last = Gate(), Gate()
-    lines = "".join(f"line {number}\n" for number in range(120))
+    lines = "".join(f"line {number}\n\n" for number in range(80))
+    shown = "".join(f"line {number}\n" for number in range(80))
     site.backend.script(STARTED, delta(lines), gate, delta(lines), last, *ending(output_tokens=3))
     page.goto("/")
     say(page, "Go")
-    wait_for_live_text(page, lines.strip())
+    wait_for_live_text(page, shown.strip())
     at_end = "() => document.documentElement.scrollHeight - scrollY - innerHeight < 5"
     page.wait_for_function(at_end)
     page.mouse.move(400, 300)
@@ -135,7 +136,7 @@ def test_scrolling_up_is_left_alone(site: RunningSite, signed_in: BrowserContext
     page.wait_for_function(f"() => !({at_end})()")
     place = page.evaluate("scrollY")
     gate.open()
-    wait_for_live_text(page, (lines + lines).strip())
+    wait_for_live_text(page, (shown + shown).strip())
     assert page.evaluate("scrollY") == place
     page.get_by_role("button", name="Go to the latest text").click()
     page.wait_for_function(at_end)

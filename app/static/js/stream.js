@@ -38,7 +38,10 @@ export class TurnStream {
     const source = new EventSource(`${this.url}?after=${this.cursor}`);
     this.source = source;
     for (const kind of KINDS) {
-      source.addEventListener(kind, (event) => this.#take(kind, /** @type {MessageEvent} */ (event)));
+      source.addEventListener(kind, (event) => {
+        // The browser's own `open`, of the connection, is no message.
+        if (event instanceof MessageEvent) this.#take(kind, event);
+      });
     }
     source.addEventListener("error", () => {
       // A broken connection is opened again by the browser itself. A refusal is not: 204 says that there is
