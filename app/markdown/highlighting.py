@@ -16,9 +16,14 @@ MAX_LANGUAGE_CHARACTERS = 24
 
 def code_block(source: str, fence_info: str) -> str:
     """One `pre` element. Unknown languages and very long sources are shown without colours."""
-    language = fence_info.split(maxsplit=1)[0][:MAX_LANGUAGE_CHARACTERS] if fence_info.strip() else ""
+    language = language_of(fence_info)
     label = f' data-language="{escape(language)}"' if language else ""
     return f'<pre dir="ltr"{label}><code>{_coloured(source, language)}</code></pre>\n'
+
+
+def language_of(fence_info: str) -> str:
+    """The word that names the language; "" where the fence names none."""
+    return fence_info.split(maxsplit=1)[0][:MAX_LANGUAGE_CHARACTERS] if fence_info.strip() else ""
 
 
 def _coloured(source: str, language: str) -> str:

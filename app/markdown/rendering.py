@@ -1,51 +1,55 @@
-"""CommonMark with tables, strikethrough and task lists to sanitised HTML.
+"""Markdown to sanitised HTML, the same for readers of every language.
 
-Raw HTML, bare-link detection and reference definitions are off: a definition far below would change text that
-stands above it. Images are never loaded; a note and their alternative text stand in for them.
+Images are never loaded: their alternative text stands in for them, and the style sheet adds a note in the
+language of the page.
 """
 
 from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 from markupsafe import Markup
-from mdit_py_plugins.tasklists import tasklists_plugin
 
 from app.markdown.highlighting import code_block
+from app.markdown.parsing import MAX_NESTING, make_parser
 from app.markdown.sanitizing import BLOCKED_IMAGE_CLASS, make_cleaner
 
 # Rendering time grows with the square of unclosed brackets, so both limits are needed.
 MAX_RENDERED_CHARACTERS = 60_000
 MAX_BRACKETS = 2_000
+_CONTAINERS = frozenset({"list_item_open", "blockquote_open"})
 
 
 class SafeHtml(Markup):
     """HTML that came out of the sanitiser. Nothing else in the app makes HTML out of stored text."""
 
 
+def is_renderable(characters: int, brackets: int) -> bool:
+    """Whether a text of that many characters, among them opening brackets, is rendered at all."""
+    return characters <= MAX_RENDERED_CHARACTERS and brackets <= MAX_BRACKETS
+
+
 class Markdown:
     """The renderer; stateless between calls, so that one object serves all worker threads."""
 
     def __init__(self) -> None:
-        self._parser = MarkdownIt("js-default", {"html": False, "linkify": False, "maxNesting": 20})
-        self._parser.disable(["reference", "linkify"])
-        self._parser.use(tasklists_plugin)
+        self._parser = make_parser()
         for name, rule in _RULES.items():
             self._parser.add_render_rule(name, rule)
         self._cleaner = make_cleaner()
 
-    def render(self, text: str, image_note: str) -> SafeHtml | None:
-        """The text as HTML, or None where it is too long to render: the caller then shows it as plain text.
-
-        image_note: words that stand before the alternative text of an image that was not loaded.
-        """
-        if len(text) > MAX_RENDERED_CHARACTERS or text.count("[") > MAX_BRACKETS:
+    def render(self, text: str) -> SafeHtml | None:
+        """The text as HTML, or None where it is too long or too deep to render: the caller shows it as plain text."""
+        if not is_renderable(len(text), text.count("[")):
             return None
-        html = self._parser.render(text, {"image_note": image_note})
+        env: dict[str, Any] = {}
+        tokens = self._parser.parse(text, env)
+        if any(token.level == MAX_NESTING - 1 and token.type in _CONTAINERS for token in tokens):
+            return None
+        html = self._parser.renderer.render(tokens, self._parser.options, env)
         return SafeHtml(self._cleaner.clean(html))
 
 
@@ -65,8 +69,7 @@ def _blocked_image(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: dict[str, Any]
 ) -> str:
     alternative = renderer.renderInlineAsText(tokens[index].children, options, env)
-    words = ": ".join(part for part in (env["image_note"], alternative) if part)
-    return f'<span class="{BLOCKED_IMAGE_CLASS}">[{escape(words)}]</span>'
+    return f'<span class="{BLOCKED_IMAGE_CLASS}">{escape(alternative)}</span>'
 
 
 def _task_box(

@@ -6,7 +6,7 @@ while the backend writes.
 
 import itertools
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 import anyio
@@ -21,6 +21,7 @@ from app.turns.answer import Answer
 from app.turns.backends import Backends
 from app.turns.bus import Bus
 from app.turns.endings import Ending
+from app.turns.live_markdown import RenderingRoom
 from app.turns.plan import Plan
 from app.turns.publisher import Publisher
 from app.turns.rhythm import Rhythm
@@ -48,6 +49,7 @@ class Workshop:
     clock: Clock
     secret: bytes
     rhythm: Rhythm
+    room: RenderingRoom = field(default_factory=RenderingRoom)
 
 
 class Job:
@@ -64,7 +66,7 @@ class Job:
         self._generated = False
         self._giving_up = anyio.Event()
         shop.bus.open(plan.turn_id, plan.prefix)
-        self._events = Publisher(shop.bus, plan.turn_id, shop.rhythm.coalesce)
+        self._events = Publisher(shop.bus, plan.turn_id, shop.rhythm, shop.room, plan.prefix)
 
     @property
     def turn_id(self) -> UUID:
@@ -87,11 +89,13 @@ class Job:
             self.answer.ended()
             self._events.flush()
             if await self._store(ending):
+                await self._events.finish()
                 self._publish_end(ending)
             else:
                 # Whoever follows reads from SQL how the turn really ended, or will end.
                 self._shop.bus.drop(self.turn_id)
         finally:
+            self._events.close()
             self.ended.set()
 
     async def _generate(self) -> Ending:

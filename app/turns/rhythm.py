@@ -7,12 +7,15 @@ from dataclasses import dataclass
 class Rhythm:
     """A worker counts as dead when its heartbeat is older than `stale_after`.
 
+    `preview` is how often the open block of an answer is rendered, `last_render` how long its end waits for HTML.
     `ping` is the longest silence towards a browser; proxies cut connections that say nothing for a minute or less.
     `store_pauses` lie between tries to store an end; the last one repeats. `last_tries` is how long a process
     that shuts down goes on trying.
     """
 
     coalesce: float = 0.05
+    preview: float = 0.5
+    last_render: float = 1.0
     checkpoint: float = 2.0
     heartbeat: float = 5.0
     reap: float = 10.0

@@ -1,5 +1,10 @@
-"""The messages of a conversation, made ready for the templates: Markdown rendered, figures put into words."""
+"""The messages of a conversation, made ready for the templates: Markdown rendered, figures put into words.
 
+What cannot be rendered, for whatever reason, is shown as it was written.
+"""
+
+import json
+import logging
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,17 +14,28 @@ import anyio.to_thread
 from starlette.requests import Request
 
 from app.conversations.views import ConversationView, MessageView
-from app.markdown import Markdown, SafeHtml
+from app.markdown import BlockStreamer, Markdown, SafeHtml, Snapshot
+from app.turns.live_markdown import code_data
 from app.web.footer import Footer, footer_of
 from app.web.languages import Language
 from app.web.message_actions import Actions, actions_of
 from app.web.problem_words import problem_words
 from app.web.visit import house_of, visit_of
 
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveAnswer:
+    """An answer that is still being written; `state` tells our script where in the text it is, as JSON."""
+
+    snapshot: Snapshot
+    state: str
+
 
 @dataclass(frozen=True, slots=True)
 class ShownMessage:
-    """`html` is None where the text is shown as it is: questions, answers still written, very long ones.
+    """`html` is None where the text is shown as it is: questions, very long answers. `answer` is a live one's.
 
     `cut_before`: the messages before this one are no longer sent.
     """
@@ -30,6 +46,7 @@ class ShownMessage:
     problem: str | None
     actions: Actions
     cut_before: bool
+    answer: LiveAnswer | None = None
 
     @property
     def live(self) -> bool:
@@ -41,9 +58,15 @@ class Transcript:
 
     def __init__(self, markdown: Markdown) -> None:
         self._markdown = markdown
+        self._streamer = BlockStreamer(markdown)
 
     async def show(self, view: ConversationView, language: Language, *, takes_prefill: bool) -> Sequence[ShownMessage]:
         return await anyio.to_thread.run_sync(self._show, view, language, takes_prefill)
+
+    async def snapshot(self, text: str) -> dict[str, object]:
+        """All that is to be seen of an unfinished answer with that text, as our script takes it."""
+        snapshot = await anyio.to_thread.run_sync(self._snapshot, text)
+        return {**_state(snapshot), "html": snapshot.finished, "preview": snapshot.preview}
 
     def _show(self, view: ConversationView, language: Language, takes_prefill: bool) -> Sequence[ShownMessage]:
         first_answer = next((message.id for message in view.messages if message.turn), None)
@@ -62,16 +85,39 @@ class Transcript:
         self, message: MessageView, *, has_base: bool, actions: Actions, cut_before: bool, language: Language
     ) -> ShownMessage:
         turn = message.turn
-        if turn is None or turn.live:
+        if turn is None:
             return ShownMessage(message, None, None, None, actions, cut_before)
+        if turn.live:
+            snapshot = self._snapshot(message.text)
+            answer = LiveAnswer(snapshot, json.dumps(_state(snapshot)))
+            return ShownMessage(message, None, None, None, actions, cut_before, answer)
         return ShownMessage(
             message,
-            self._markdown.render(message.text, language.gettext("Image not loaded")),
+            self._rendered(message.text),
             footer_of(turn, parts=message.parts, has_base=has_base, language=language),
             problem_words(turn, language),
             actions,
             cut_before,
         )
+
+    def _rendered(self, text: str) -> SafeHtml | None:
+        try:
+            return self._markdown.render(text)
+        except Exception:
+            logger.exception("an answer could not be rendered")
+            return None
+
+    def _snapshot(self, text: str) -> Snapshot:
+        try:
+            return self._streamer.snapshot(text)
+        except Exception:
+            logger.exception("an unfinished answer could not be rendered")
+            return Snapshot(SafeHtml(), 0, text, plain=True)
+
+
+def _state(snapshot: Snapshot) -> dict[str, object]:
+    code = code_data(snapshot.code) if snapshot.code else None
+    return {"chars": snapshot.end, "tail": snapshot.tail, "code": code, "plain": snapshot.plain}
 
 
 async def transcript_values(request: Request, view: ConversationView) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from starlette.responses import RedirectResponse, Response
 
 from app.turns.events import TurnEvent
 from app.web.forms import id_field
+from app.web.transcript import transcript_of
 from app.web.visit import account_of, house_of, wants_fragment
 
 SEND_TIMEOUT_SECONDS = 30  # A peer that takes nothing for this long has gone.
@@ -24,12 +25,12 @@ async def turn_events(request: Request) -> Response:
     owner = account_of(request).id
     events = await house_of(request).turns.events(owner, _turn_id(request), _cursor(request))
     if request.method == "HEAD":
-        return _stream(request, _server_sent(None, events))
+        return _stream(request, _server_sent(request, None, events))
     first = asyncio.ensure_future(_next(events))
     await asyncio.wait({first}, timeout=FIRST_EVENT_SECONDS)
     if first.done() and first.result() is None:
         return Response(status_code=204)
-    return _stream(request, _server_sent(first, events))
+    return _stream(request, _server_sent(request, first, events))
 
 
 async def stop_turn(request: Request) -> Response:
@@ -67,13 +68,13 @@ def _stream(request: Request, events: AsyncIterator[ServerSentEvent]) -> EventSo
 
 
 async def _server_sent(
-    first: asyncio.Future[TurnEvent | None] | None, rest: AsyncIterator[TurnEvent]
+    request: Request, first: asyncio.Future[TurnEvent | None] | None, rest: AsyncIterator[TurnEvent]
 ) -> AsyncIterator[ServerSentEvent]:
     try:
         event = await first if first is not None else None
         while event is not None:
             yield ServerSentEvent(
-                data=json.dumps(dict(event.data)),
+                data=json.dumps(await _data(request, event)),
                 event=event.kind,
                 id=str(event.seq),
                 retry=RECONNECT_MILLISECONDS,
@@ -82,6 +83,14 @@ async def _server_sent(
     finally:
         if first is not None:
             first.cancel()
+
+
+async def _data(request: Request, event: TurnEvent) -> dict[str, object]:
+    """A reset also says how its text looks, by the same rule as the page."""
+    data: dict[str, object] = dict(event.data)
+    if event.kind == "reset":
+        data |= await transcript_of(request).snapshot(str(event.data["text"]))
+    return data
 
 
 async def _next(events: AsyncIterator[TurnEvent]) -> TurnEvent | None:

@@ -19,12 +19,14 @@ def answers(page: Page) -> Locator:
 
 
 def live_text(page: Page) -> str:
-    """The text of the running answer, character by character."""
-    return page.locator("article.live [data-text]").evaluate("element => element.textContent")
+    """What is to be read of the running answer."""
+    return page.locator("article.live [data-text]").evaluate("element => element.textContent").strip()
 
 
 def wait_for_live_text(page: Page, text: str) -> None:
-    page.wait_for_function("text => document.querySelector('article.live [data-text]')?.textContent === text", arg=text)
+    page.wait_for_function(
+        "text => document.querySelector('article.live [data-text]')?.textContent.trim() === text", arg=text
+    )
 
 
 def footer(page: Page, number: int) -> str:

@@ -1,5 +1,6 @@
-// The transcript: shows running answers as plain text, and puts the server's HTML in their place when they end.
+// The transcript: follows running answers, and puts the server's settled message in their place when they end.
 
+import { LiveAnswer } from "./blocks.js";
 import { addCopyButtons, copyMessage } from "./copying.js";
 import { Scrolling } from "./scrolling.js";
 import { PAUSE, TurnStream } from "./stream.js";
@@ -153,20 +154,22 @@ export class Conversation {
       return;
     }
     const turn = article.dataset.turn;
-    const text = /** @type {HTMLElement} */ (article.querySelector("[data-text]"));
+    const answer = new LiveAnswer(/** @type {HTMLElement} */ (article.querySelector("[data-text]")), this.transcript);
     const phase = /** @type {HTMLElement} */ (article.querySelector("[data-phase]"));
-    // One text node, so that each piece of text is one cheap append and never parsed as HTML.
-    const node = text.firstChild instanceof Text ? text.firstChild : text.appendChild(new Text(""));
     delete article.dataset.turn;
     this.#setRunning(turn);
-    new TurnStream(turn, Number(article.dataset.cursor), {
+    const stream = new TurnStream(turn, Number(article.dataset.cursor), {
       append: (more) => {
-        node.appendData(more);
+        answer.append(more);
         phase.textContent = phase.dataset.writing ?? "";
         this.scrolling.follow();
       },
-      replace: (all) => {
-        node.data = all;
+      reset: (data) => {
+        answer.reset(data);
+        this.scrolling.follow();
+      },
+      markup: (kind, data) => {
+        if (!answer.take(kind, data)) stream.finish();
         this.scrolling.follow();
       },
       status: (status) => {

@@ -6,7 +6,7 @@
  */
 export function addCopyButtons(root, words) {
   if (!navigator.clipboard) return;
-  for (const block of root.querySelectorAll(".rendered pre")) {
+  for (const block of root.querySelectorAll(".rendered pre:not(.code-frame > *, [data-open] *)")) {
     const frame = document.createElement("div");
     frame.className = "code-frame";
     const button = document.createElement("button");

@@ -3,12 +3,13 @@
 /**
  * @typedef {object} Listener
  * @property {(text: string) => void} append more text
- * @property {(text: string) => void} replace all the text so far
+ * @property {(data: Record<string, any>) => void} reset all that is shown so far
+ * @property {(kind: string, data: Record<string, any>) => void} markup `block`, `open` or `preview`: about text so far
  * @property {(status: Record<string, any>) => void} status
  * @property {() => void} end nothing more comes; the server has the whole answer
  */
 
-const KINDS = ["start", "status", "delta", "usage", "reset", "end"];
+const KINDS = ["start", "status", "delta", "block", "open", "preview", "usage", "reset", "end"];
 const REOPEN_MILLISECONDS = 1000;
 const HIDDEN_MILLISECONDS = 30_000;
 
@@ -37,12 +38,15 @@ export class TurnStream {
     const source = new EventSource(`${this.url}?after=${this.cursor}`);
     this.source = source;
     for (const kind of KINDS) {
-      source.addEventListener(kind, (event) => this.#take(kind, /** @type {MessageEvent} */ (event)));
+      source.addEventListener(kind, (event) => {
+        // The browser's own `open`, of the connection, is no message.
+        if (event instanceof MessageEvent) this.#take(kind, event);
+      });
     }
     source.addEventListener("error", () => {
       // A broken connection is opened again by the browser itself. A refusal is not: 204 says that there is
       // no more, anything else that the page is out of date; in both cases the server's version is shown.
-      if (source.readyState === EventSource.CLOSED && this.source === source) this.#finish();
+      if (source.readyState === EventSource.CLOSED && this.source === source) this.finish();
     });
   }
 
@@ -53,12 +57,15 @@ export class TurnStream {
     this.cursor = number;
     const data = JSON.parse(event.data);
     if (kind === "delta") this.listener.append(data.text);
-    else if (kind === "reset") this.listener.replace(data.text);
+    else if (kind === "reset") this.listener.reset(data);
+    else if (kind === "block" || kind === "open" || kind === "preview") this.listener.markup(kind, data);
     else if (kind === "status") this.listener.status(data);
-    else if (kind === "end") this.#finish();
+    else if (kind === "end") this.finish();
   }
 
-  #finish() {
+  /** Takes nothing more; the listener asks the server for the answer. */
+  finish() {
+    if (this.ended) return;
     this.ended = true;
     this.#close();
     document.removeEventListener("visibilitychange", this.visibility);

@@ -18,7 +18,7 @@ MARKDOWN = Markdown()
 
 
 def render(text: str) -> str:
-    html = MARKDOWN.render(text, "Image not loaded")
+    html = MARKDOWN.render(text)
     assert html is not None
     return html
 
@@ -49,11 +49,15 @@ class Walker(HTMLParser):
         raise AssertionError(data)
 
 
-def walked(text: str) -> Walker:
+def walk(html: str) -> Walker:
     walker = Walker()
-    walker.feed(render(text))
+    walker.feed(html)
     walker.close()
     return walker
+
+
+def walked(text: str) -> Walker:
+    return walk(render(text))
 
 
 @pytest.mark.parametrize("text", SCRIPTS)
@@ -90,10 +94,10 @@ def test_images_are_never_loaded(text: str) -> None:
     assert "a cat" in html
 
 
-def test_blocked_image_leaves_a_note_and_its_words() -> None:
+def test_blocked_image_leaves_its_mark_and_its_words() -> None:
     html = render("![a *grey* cat](https://evil.example/?q=secret) ![](x.png)")
-    assert '<span class="blocked-image">[Image not loaded: a grey cat]</span>' in html
-    assert '<span class="blocked-image">[Image not loaded]</span>' in html
+    assert '<span class="blocked-image">a grey cat</span>' in html
+    assert '<span class="blocked-image"></span>' in html
     assert "evil.example" not in html
 
 
@@ -129,9 +133,15 @@ def test_definition_at_the_end_changes_nothing_above() -> None:
 
 
 def test_too_long_text_is_left_to_the_caller() -> None:
-    assert MARKDOWN.render("x" * (MAX_RENDERED_CHARACTERS + 1), "") is None
-    assert MARKDOWN.render("[" * (MAX_BRACKETS + 1), "") is None
-    assert isinstance(MARKDOWN.render("x", ""), SafeHtml)
+    assert MARKDOWN.render("x" * (MAX_RENDERED_CHARACTERS + 1)) is None
+    assert MARKDOWN.render("[" * (MAX_BRACKETS + 1)) is None
+    assert isinstance(MARKDOWN.render("x"), SafeHtml)
+
+
+def test_too_deep_text_is_left_to_the_caller_instead_of_losing_its_end() -> None:
+    assert "<li>x</li>" in render("- " * 9 + "x\n\nthe end")
+    assert MARKDOWN.render("- " * 12 + "x\n\nthe end") is None
+    assert MARKDOWN.render("> " * 22 + "x\n\nthe end") is None
 
 
 PATHOLOGICAL = ["[", "![", "*a_ ", "> ", "`", "- ", "<", "a\n", "**", "&#", "[a](", "![a](", "~~", "|a", "http://a "]
@@ -148,7 +158,7 @@ def calls_for(text: str) -> int:
     before = sys.getprofile()
     sys.setprofile(count)
     try:
-        render(text)
+        MARKDOWN.render(text)
     finally:
         sys.setprofile(before)
     return calls
@@ -157,7 +167,7 @@ def calls_for(text: str) -> int:
 @pytest.mark.parametrize("piece", PATHOLOGICAL)
 def test_pathological_text_is_refused_above_the_limits(piece: str) -> None:
     count = MAX_BRACKETS if "[" in piece else MAX_RENDERED_CHARACTERS // len(piece)
-    assert MARKDOWN.render(piece * (count + 1), "") is None
+    assert MARKDOWN.render(piece * (count + 1)) is None
 
 
 @pytest.mark.parametrize("piece", PATHOLOGICAL)
