@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.clock import Clock
 from app.conversations.figures import TurnFigures
-from app.conversations.live import LiveTurns
+from app.conversations.live import BEYOND_LOGS, LiveTurns
 from app.conversations.ownership import live_turn_id, owned_conversation, system_prompt_of
 from app.conversations.tree import Node, active_path, load_nodes
 from app.conversations.views import ConversationSummary, ConversationView, MessageView
@@ -63,14 +63,16 @@ class Conversations:
             reference=conversation.reference,
             title=conversation.title,
             system_prompt=system_prompt,
-            messages=tuple(self._message(node, figures.get(node.id)) for node in path),
+            messages=tuple([await self._message(node, figures.get(node.id)) for node in path]),
             live_turn_id=next((turn.id for turn in figures.values() if turn.live), None),
             updated_at=conversation.updated_at,
         )
 
-    def _message(self, node: Node, turn: TurnFigures | None) -> MessageView:
-        live = self._live.snapshot(turn.id) if turn and turn.live else None
-        text, cursor = (live.text, live.cursor) if live else (node.text, 0)
+    async def _message(self, node: Node, turn: TurnFigures | None) -> MessageView:
+        text, cursor = node.text, 0
+        if turn and turn.live:
+            live = await self._live.snapshot(turn.id)
+            text, cursor = (live.text, live.cursor) if live else (node.text, BEYOND_LOGS)
         return MessageView(node.id, node.role, text, node.context_note, turn, cursor)
 
     async def set_system_prompt(self, owner_id: UUID, conversation_id: UUID, text: str) -> None:

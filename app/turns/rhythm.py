@@ -9,7 +9,9 @@ class Rhythm:
 
     `ping` is the longest silence towards a browser; proxies cut connections that say nothing for a minute or less.
     `store_pauses` lie between tries to store an end; the last one repeats. `last_tries` is how long a process
-    that shuts down goes on trying.
+    that shuts down goes on trying. Who follows a log that says nothing for `patience` asks SQL whether anybody still
+    writes it. Redis counts as away when it does not answer within `redis_timeout`, and is tried again every
+    `redis_pause`.
     """
 
     coalesce: float = 0.05
@@ -21,5 +23,8 @@ class Rhythm:
     ping: float = 15.0
     stop_wait: float = 2.0
     keep_log: float = 60.0
+    patience: float = 10.0
+    redis_timeout: float = 2.0
+    redis_pause: float = 1.0
     store_pauses: tuple[float, ...] = (0.2, 1.0, 3.0, 5.0)
     last_tries: float = 4.0

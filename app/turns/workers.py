@@ -84,6 +84,15 @@ async def reap(session: AsyncSession, worker_id: UUID, now: datetime, stale_afte
     await _forget(session, dead.all())
 
 
+async def elders(
+    session: AsyncSession, worker_id: UUID, process: Process, now: datetime, stale_after: float
+) -> Sequence[str]:
+    """The live workers that started before this one, as "hostname/pid"."""
+    limit = now - timedelta(seconds=stale_after)
+    stored = await session.scalars(select(Worker.host).where(Worker.heartbeat_at >= limit, Worker.id < worker_id))
+    return [host for host in stored if not _is_dead_neighbour(Process.parse(host), process)]
+
+
 async def leave(session: AsyncSession, worker_id: UUID) -> None:
     """At a clean end: nobody has to wait for the heartbeat to grow old."""
     await _forget(session, [worker_id])
