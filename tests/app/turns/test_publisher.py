@@ -12,7 +12,7 @@ TURN = UUID(int=1)
 
 
 async def published(bus: MemoryBus) -> list[tuple[int, str, object]]:
-    log = bus.follow(TURN, 0)
+    log = await bus.follow(TURN, 0)
     assert log is not None
     return [(event.seq, event.kind, event.data.get("text")) async for event in log]
 
@@ -24,12 +24,12 @@ async def test_first_text_goes_out_at_once_and_later_text_is_collected() -> None
     publisher.text("a")
     publisher.text("b")
     publisher.text("c")
-    snapshot = bus.snapshot(TURN)
+    snapshot = await bus.snapshot(TURN)
     assert snapshot is not None
     assert snapshot.text == "a"
     while snapshot.text == "a":
         await anyio.sleep(0.005)
-        snapshot = bus.snapshot(TURN)
+        snapshot = await bus.snapshot(TURN)
         assert snapshot is not None
     publisher.text("d")
     publisher.event("end", {"status": "completed"})
