@@ -87,12 +87,12 @@ async def open_house(
             rhythm=rhythm,
         )
         house = _house(settings, database, clock, rhythm, turns, LiveLogs(bus, jobs, rhythm), limits)
+        if settings.redis_url is None:
+            await serve_alone(database, worker_id, process, clock, rhythm)
         await checkpointer.begin()
         beside = asyncio.create_task(checkpointer.run(), name="checkpointer")
         async with bus.serving(jobs.stop):
             try:
-                if settings.redis_url is None:
-                    await serve_alone(database, worker_id, process, clock, rhythm)
                 yield house
             finally:
                 await jobs.close(SHUT_DOWN, drain=settings.drain_seconds)

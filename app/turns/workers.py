@@ -84,13 +84,10 @@ async def reap(session: AsyncSession, worker_id: UUID, now: datetime, stale_afte
     await _forget(session, dead.all())
 
 
-async def elders(
-    session: AsyncSession, worker_id: UUID, process: Process, now: datetime, stale_after: float
-) -> Sequence[str]:
-    """The live workers that started before this one, as "hostname/pid"."""
+async def alive(session: AsyncSession, now: datetime, stale_after: float) -> Sequence[str]:
+    """The workers whose heartbeat is young, as "hostname/pid"."""
     limit = now - timedelta(seconds=stale_after)
-    stored = await session.scalars(select(Worker.host).where(Worker.heartbeat_at >= limit, Worker.id < worker_id))
-    return [host for host in stored if not _is_dead_neighbour(Process.parse(host), process)]
+    return (await session.scalars(select(Worker.host).where(Worker.heartbeat_at >= limit))).all()
 
 
 async def leave(session: AsyncSession, worker_id: UUID) -> None:

@@ -13,6 +13,7 @@ from app.conversations import BEYOND_LOGS
 from app.house import House, open_house
 from app.models import Turn
 from app.turns import TurnEvent
+from app.turns.bus.redis_streams import CANCEL_CHANNEL, text_key
 from app.turns.rhythm import Rhythm
 from app.turns.workers import Process
 from tests.app.houses import QUICK, add_user, follow, last_answer, question, settings_for, until, until_kind
@@ -87,7 +88,7 @@ async def test_stop_at_another_worker_takes_effect_at_once(
     gate = Gate()
     backend.script(message_start(), delta("Part"), gate, *answer("never"))
     async with two_houses(database_url, backend_url, shared_redis, NO_CHECKPOINTS) as (house, other, owner):
-        await listening(other, house)
+        await listening(shared_redis, 2)
         sent = await house.turns.send(owner, question())
         await until_kind(await other.turns.events(owner, sent.turn_id, 0), "delta")
         await other.turns.stop(owner, sent.turn_id)
@@ -97,9 +98,14 @@ async def test_stop_at_another_worker_takes_effect_at_once(
         await backend.until(lambda: backend.disconnects == 1)
 
 
-async def listening(*houses: House) -> None:
+async def listening(redis: RedisServer, workers: int) -> None:
     """A stop that is published before a worker listens is lost, but for its flag; here it has to arrive."""
-    await anyio.sleep(0.2)
+
+    async def all_listen() -> bool:
+        with redis.client() as client:
+            return client.pubsub_numsub(CANCEL_CHANNEL) == [(CANCEL_CHANNEL, workers)]
+
+    await until(all_listen)
 
 
 async def test_an_answer_ends_when_its_conversation_is_deleted_at_another_worker(
@@ -108,7 +114,7 @@ async def test_an_answer_ends_when_its_conversation_is_deleted_at_another_worker
     gate = Gate()
     backend.script(message_start(), delta("Part"), gate, *answer("never"))
     async with two_houses(database_url, backend_url, shared_redis, NO_CHECKPOINTS) as (house, other, owner):
-        await listening(other, house)
+        await listening(shared_redis, 2)
         sent = await house.turns.send(owner, question())
         events = await house.turns.events(owner, sent.turn_id, 0)
         await until_kind(events, "delta")
@@ -116,7 +122,7 @@ async def test_an_answer_ends_when_its_conversation_is_deleted_at_another_worker
         await backend.until(lambda: backend.disconnects == 1)
         assert text_of([event async for event in events], "Part") == ""
         with shared_redis.client() as client:
-            assert [key for key in client.scan_iter("*:text") if client.get(key)] == []
+            assert not client.exists(text_key(sent.turn_id))
 
 
 @pytest.mark.parametrize("fate", ["killed", "frozen", "emptied"])
