@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
+import anyio
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
@@ -14,7 +15,8 @@ from redis.exceptions import RedisError
 
 logger = logging.getLogger(__name__)
 
-MOST_CONNECTIONS = 20
+MOST_QUESTIONS = 16
+MOST_CONNECTIONS = MOST_QUESTIONS + 4  # The tasks of the bus have one each.
 _PROBE_KEY = "recount:probe"
 
 T = TypeVar("T")
@@ -26,7 +28,6 @@ class Link:
     def __init__(self, url: str, *, timeout: float, pause: float) -> None:
         limits: dict[str, Any] = {
             "max_connections": MOST_CONNECTIONS,
-            "timeout": timeout,
             "socket_timeout": timeout,
             "socket_connect_timeout": timeout,
             # A connection that lay idle may have been closed on the way; one that does not answer is not asked twice.
@@ -39,6 +40,7 @@ class Link:
         self.when_lost: list[Callable[[], None]] = []
         self.when_back: list[Callable[[], None]] = []
         self._pause = pause
+        self._questions = anyio.Semaphore(MOST_QUESTIONS)
         self._here = asyncio.Event()
         self._here.set()
         self._away = asyncio.Event()
@@ -49,13 +51,15 @@ class Link:
 
     async def ask(self, question: Callable[[], Awaitable[T]]) -> T | None:
         """The answer; None while Redis is away."""
-        if self.away:
-            return None
-        try:
-            return await question()
-        except (RedisError, OSError) as error:
-            self.failed(error)
-            return None
+        # Whoever waits for a connection learns from those before, and does not wait for the timeout as well.
+        async with self._questions:
+            if self.away:
+                return None
+            try:
+                return await question()
+            except (RedisError, OSError) as error:
+                self.failed(error)
+                return None
 
     async def repeat(self, step: Callable[[], Awaitable[None]]) -> None:
         """Does `step` again and again while Redis is here."""

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from uuid import UUID
 
+from redis.exceptions import RedisError
+
 from app.turns.bus import redis_streams
 from app.turns.bus.redis_link import Link
 from app.turns.bus.redis_streams import GONE, Order
@@ -86,7 +88,7 @@ class Outbox:
         self._queued += 1
         self._filled.set()
         if len(self._queue) > LONGEST_QUEUE:
-            self._link.failed(BufferError("it takes less than is written"))
+            self._link.failed(RedisError("it takes less than is written"))
 
     def _lose(self) -> None:
         unsent = {order.turn_id for order in (*self._sending, *self._queue) if order.turn_id}

@@ -9,6 +9,7 @@ import pytest
 
 from app.turns.bus import Bus, LogLost, MemoryBus, RedisBus
 from app.turns.events import TurnEvent
+from tests.app.houses import until
 from tests.app.redis_server import RedisServer
 
 TURN = UUID(int=1)
@@ -92,3 +93,12 @@ async def read_until_lost(bus: Bus, after: int, seen: list[TurnEvent]) -> None:
 async def _collect(log: AsyncGenerator[TurnEvent, None], seen: list[TurnEvent]) -> None:
     async for event in log:
         seen.append(event)  # noqa: PERF401 - what came before an error counts
+
+
+async def until_seen(seen: list[TurnEvent], count: int) -> None:
+    """Until readers have collected so many events together."""
+
+    async def are_seen() -> bool:
+        return len(seen) >= count
+
+    await until(are_seen)

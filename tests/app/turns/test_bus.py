@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from app.conversations import BEYOND_LOGS, LiveText
 from app.turns.bus import LONGEST_LOG, Bus, MemoryBus
 from app.turns.events import TurnEvent
-from tests.app.houses import until
 from tests.app.redis_server import RedisServer
 from tests.app.turns.logs import (
     OTHER_TURN,
@@ -23,6 +22,7 @@ from tests.app.turns.logs import (
     read,
     read_until_lost,
     redis_buses,
+    until_seen,
     write,
 )
 
@@ -158,16 +158,12 @@ async def test_snapshots_have_text_and_cursor_of_the_same_moment(make_bus: BusMa
 
 async def test_drop_ends_readers_at_once_and_forgets_the_text(make_bus: BusMaker) -> None:
     seen: list[TurnEvent] = []
-
-    async def everybody() -> bool:
-        return len(seen) == 3
-
     async with make_bus() as bus:
         write(bus, ["a"], ended=False)
         async with anyio.create_task_group() as group:
             for _ in range(3):
                 group.start_soon(read_until_lost, bus, 0, seen)
-            await until(everybody)
+            await until_seen(seen, 3)
             bus.drop(TURN)
             bus.drop(TURN)
             bus.publish(TURN, delta(2, "late"))

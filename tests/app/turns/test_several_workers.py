@@ -141,7 +141,7 @@ async def test_an_answer_outlives_redis_and_every_reader_gets_all_of_it(
                 page = await last_answer(place, owner, sent.conversation_id)
                 group.start_soon(shown, place, owner, sent.turn_id, 0, "", seen)
                 group.start_soon(shown, place, owner, sent.turn_id, page.cursor, page.text, seen)
-            await anyio.sleep(0.1)
+            await anyio.sleep(0.1)  # They may be anywhere by now.
             {"killed": redis_server.kill, "frozen": redis_server.freeze, "emptied": redis_server.flush}[fate]()
             gates[0].open()
             await gates[1].arrived()
