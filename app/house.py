@@ -20,7 +20,7 @@ from app.reports import Reports
 from app.settings import Settings
 from app.turns import Turns, workers
 from app.turns.backends import Backends
-from app.turns.bus import MemoryBus
+from app.turns.bus import Bus, MemoryBus, RedisBus
 from app.turns.checkpointer import Checkpointer
 from app.turns.endings import SHUT_DOWN
 from app.turns.fitting import Fitting
@@ -28,6 +28,7 @@ from app.turns.job import Workshop
 from app.turns.jobs import Jobs
 from app.turns.rhythm import Rhythm
 from app.turns.sending import SendLimits
+from app.turns.serving_alone import serve_alone
 from app.turns.turns import LiveLogs
 from app.turns.workers import Process
 
@@ -59,7 +60,8 @@ async def open_house(
     """Opens the database and starts what runs beside requests; at the end, live answers drain.
 
     `process` is this one unless given; a process has one open house at a time.
-    ConfigurationError where the database is missing or at another revision.
+    ConfigurationError where the database is missing or at another revision, or where another process
+    serves it and there is no Redis between the two.
     """
     url = settings.resolved_database_url()
     rhythm = rhythm or Rhythm()
@@ -68,13 +70,12 @@ async def open_house(
     backends = Backends(settings.resolved_backends())
     limits = SignInLimits(settings.redis_url)
     try:
-        bus = MemoryBus(keep_seconds=rhythm.keep_log)
+        bus = _bus(settings.redis_url, rhythm)
         secret = await instance_secret(database)
         jobs = Jobs(Workshop(database, backends, bus, clock, secret, rhythm))
         worker_id = new_id()
-        checkpointer = Checkpointer(
-            database, jobs, bus, clock, worker_id=worker_id, process=process or Process.own(), rhythm=rhythm
-        )
+        process = process or Process.own()
+        checkpointer = Checkpointer(database, jobs, bus, clock, worker_id=worker_id, process=process, rhythm=rhythm)
         turns = Turns(
             database,
             jobs,
@@ -86,22 +87,37 @@ async def open_house(
             fits=Fitting(backends, secret),
         )
         house = _house(settings, database, clock, rhythm, turns, LiveLogs(bus, jobs, rhythm), limits)
+        if settings.redis_url is None:
+            await serve_alone(database, worker_id, process, clock, rhythm)
         await checkpointer.begin()
         beside = asyncio.create_task(checkpointer.run(), name="checkpointer")
-        try:
-            yield house
-        finally:
-            await jobs.close(SHUT_DOWN, drain=settings.drain_seconds)
-            checkpointer.stop()
-            await beside
-            # Where the database is away, the heartbeat grows old all the same.
-            with suppress(SQLAlchemyError):
-                async with database.write() as session:
-                    await workers.leave(session, worker_id)
+        async with bus.serving(jobs.stop):
+            try:
+                yield house
+            finally:
+                await jobs.close(SHUT_DOWN, drain=settings.drain_seconds)
+                checkpointer.stop()
+                await beside
+                # Where the database is away, the heartbeat grows old all the same.
+                with suppress(SQLAlchemyError):
+                    async with database.write() as session:
+                        await workers.leave(session, worker_id)
     finally:
         await limits.close()
         await backends.close()
         await database.close()
+
+
+def _bus(redis_url: str | None, rhythm: Rhythm) -> Bus:
+    if redis_url is None:
+        return MemoryBus(keep_seconds=rhythm.keep_log, patience=rhythm.patience)
+    return RedisBus(
+        redis_url,
+        keep_seconds=rhythm.keep_log,
+        patience=rhythm.patience,
+        timeout=rhythm.redis_timeout,
+        pause=rhythm.redis_pause,
+    )
 
 
 def _house(

@@ -54,7 +54,10 @@ class Settings(BaseSettings):
     database_url: str | None = Field(
         default=None, description="SQLAlchemy URL, sqlite or postgresql; empty means SQLite in the data folder."
     )
-    redis_url: str | None = Field(default=None, description="Redis, for limits shared by several processes.")
+    redis_url: str | None = Field(
+        default=None,
+        description="Redis, which several processes of the app need: live answers, stops, and limits are shared there.",
+    )
     model: Path | None = Field(
         default=None, description="Model file of the bundled server; empty means the bundled file."
     )

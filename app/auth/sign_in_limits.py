@@ -33,7 +33,7 @@ class SignInLimits:
             )
             # Its signature does not know the pool that its documentation speaks of. The pool knows the address;
             # the storage's own parser wants a port, and takes unix:// for something else.
-            options: dict[str, Any] = {"connection_pool": self._pool}
+            options: dict[str, Any] = {"connection_pool": self._pool, "key_prefix": "recount:limits"}
             storage = RedisStorage("async+redis://", implementation="redispy", wrap_exceptions=True, **options)
         # Not the moving window: its memory store loses a race against its own expiry when it is cleared.
         self._limiter = SlidingWindowCounterRateLimiter(storage)

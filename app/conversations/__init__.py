@@ -3,10 +3,11 @@
 from app.conversations.branches import Branches
 from app.conversations.conversations import Conversations
 from app.conversations.figures import TurnFigures, TurnKind, TurnStatus
-from app.conversations.live import LiveText, LiveTurns
+from app.conversations.live import BEYOND_LOGS, LiveText, LiveTurns
 from app.conversations.views import ConversationSummary, ConversationView, MessageView
 
 __all__ = [
+    "BEYOND_LOGS",
     "Branches",
     "ConversationSummary",
     "ConversationView",

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from app.clock import Clock
 from app.conversations.blanking import blank_turns
 from app.conversations.figures import TurnFigures
-from app.conversations.live import LiveTurns
+from app.conversations.live import BEYOND_LOGS, LiveTurns
 from app.conversations.ownership import live_turn_id, owned_conversation, system_prompt_of
 from app.conversations.tree import Node, active_path, branches_of, leaf_below, load_nodes
 from app.conversations.views import Branch, ConversationSummary, ConversationView, MessageView
@@ -73,18 +73,23 @@ class Conversations:
             title=conversation.title,
             system_prompt=system_prompt,
             messages=tuple(
-                self._message(node, turns.get(node.id, []), branches.get(node.id)) for node in active_path(nodes, leaf)
+                [
+                    await self._message(node, turns.get(node.id, []), branches.get(node.id))
+                    for node in active_path(nodes, leaf)
+                ]
             ),
             live_turn_id=next((turns_[-1].id for turns_ in turns.values() if turns_[-1].live), None),
             updated_at=conversation.updated_at,
         )
 
-    def _message(self, node: Node, turns: Sequence[TurnFigures], branch: Branch | None) -> MessageView:
+    async def _message(self, node: Node, turns: Sequence[TurnFigures], branch: Branch | None) -> MessageView:
         turn = turns[-1] if turns else None
-        live = self._live.snapshot(turn.id) if turn and turn.live else None
-        text, cursor = (live.text, live.cursor) if live else (node.text, 0)
-        if turn and len(text) == (turn.prefill_chars or 0):
-            cursor = 0  # Without text of its own yet, the log is read from its start, for what it says of the queue.
+        text, cursor = node.text, 0
+        if turn and turn.live:
+            live = await self._live.snapshot(turn.id)
+            text, cursor = (live.text, live.cursor) if live else (node.text, BEYOND_LOGS)
+            if live and len(text) == (turn.prefill_chars or 0):
+                cursor = 0  # Without text of its own yet, the log is read from its start: it tells of the queue.
         parts = 1 + sum(each.kind == "continue" for each in turns)
         return MessageView(node.id, node.role, text, node.context_note, turn, cursor, parts, branch)
 

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
+# Beyond every log: whoever follows from a cursor like this has text of no log, and is reset by any.
+BEYOND_LOGS = 10**12
+
 
 @dataclass(frozen=True, slots=True)
 class LiveText:
@@ -14,8 +17,8 @@ class LiveText:
 
 
 class LiveTurns(Protocol):
-    def snapshot(self, turn_id: UUID) -> LiveText | None:
-        """Text and cursor of a turn whose log is here, captured at once."""
+    async def snapshot(self, turn_id: UUID) -> LiveText | None:
+        """Text and cursor of a turn that has a log, captured at once."""
 
     async def forget(self, turn_id: UUID) -> None:
         """Ends the job of a turn whose rows are gone, and drops its text."""

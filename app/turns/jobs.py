@@ -8,7 +8,7 @@ from uuid import UUID
 
 import anyio
 
-from app.turns.endings import Ending
+from app.turns.endings import STOPPED, Ending
 from app.turns.job import Job, Workshop
 from app.turns.plan import Plan
 
@@ -57,6 +57,12 @@ class Jobs:
             self._shop.bus.drop(job.turn_id)  # Whoever follows reads from SQL how the turn will be ended.
         finally:
             del self._running[job.turn_id]
+
+    def stop(self, turn_id: UUID) -> None:
+        """Ends the turn as stopped if its job is here."""
+        job = self._running.get(turn_id)
+        if job is not None:
+            job.cut(STOPPED)
 
     async def cut(self, turn_id: UUID, ending: Ending, *, wait: float) -> None:
         """Ends the turn if its job is here, and waits a moment until that is stored."""

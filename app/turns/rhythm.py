@@ -10,7 +10,9 @@ class Rhythm:
     `preview` is how often the open block of an answer is rendered, `last_render` how long its end waits for HTML.
     `ping` is the longest silence towards a browser; proxies cut connections that say nothing for a minute or less.
     `store_pauses` lie between tries to store an end; the last one repeats. `last_tries` is how long a process
-    that shuts down goes on trying.
+    that shuts down goes on trying. Who follows a log that says nothing for `patience` asks SQL whether anybody still
+    writes it. Redis counts as away when it does not answer within `redis_timeout`, and is tried again every
+    `redis_pause`.
     """
 
     coalesce: float = 0.05
@@ -24,5 +26,8 @@ class Rhythm:
     ping: float = 15.0
     stop_wait: float = 2.0
     keep_log: float = 60.0
+    patience: float = 10.0
+    redis_timeout: float = 2.0
+    redis_pause: float = 1.0
     store_pauses: tuple[float, ...] = (0.2, 1.0, 3.0, 5.0)
     last_tries: float = 4.0

@@ -4,12 +4,13 @@ import time
 from collections.abc import AsyncIterator
 from uuid import UUID
 
+import anyio
 from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.clock import Clock
 from app.context_note import write_note
-from app.conversations import LiveText
+from app.conversations import BEYOND_LOGS, LiveText
 from app.conversations.ownership import live_turn_id, owned_conversation
 from app.conversations.tree import load_nodes
 from app.database import Database
@@ -38,11 +39,12 @@ class LiveLogs:
         self._jobs = jobs
         self._rhythm = rhythm
 
-    def snapshot(self, turn_id: UUID) -> LiveText | None:
-        return self._bus.snapshot(turn_id)
+    async def snapshot(self, turn_id: UUID) -> LiveText | None:
+        return await self._bus.snapshot(turn_id)
 
     async def forget(self, turn_id: UUID) -> None:
         await self._jobs.cut(turn_id, ROWS_GONE, wait=self._rhythm.stop_wait)
+        self._bus.cancel(turn_id)
         self._bus.drop(turn_id)
 
 
@@ -136,8 +138,8 @@ class Turns:
     async def stop(self, owner_id: UUID, turn_id: UUID) -> None:
         """Ends the answer in the queue, while the prompt is read, or while it is written.
 
-        The text stays. Nothing happens to a turn that has ended. An answer of another process ends
-        at its next checkpoint.
+        The text stays. Nothing happens to a turn that has ended. Another process hears of it through the bus,
+        or reads the flag at its next checkpoint.
         """
         async with self._database.write() as session:
             await _owned_turn(session, owner_id, turn_id)
@@ -148,7 +150,11 @@ class Turns:
                 .where(Turn.id == turn_id, TURN_IS_LIVE, Turn.stop_requested_at.is_(None))
                 .values(stop_requested_at=now)
             )
-        await self._jobs.cut(turn_id, STOPPED, wait=self._rhythm.stop_wait)
+        if self._jobs.knows(turn_id):
+            await self._jobs.cut(turn_id, STOPPED, wait=self._rhythm.stop_wait)
+        else:
+            self._bus.cancel(turn_id)
+            await self._wait_for_end(turn_id)
 
     async def events(self, owner_id: UUID, turn_id: UUID, after: int) -> AsyncIterator[TurnEvent]:
         """`async for event in await turns.events(...)`: those behind `after`, up to `end`.
@@ -158,6 +164,11 @@ class Turns:
         async with self._database.read() as session:
             await _owned_turn(session, owner_id, turn_id)
         return following.follow(self._bus, self._database, turn_id, after, self._rhythm.poll)
+
+    async def _wait_for_end(self, turn_id: UUID) -> None:
+        with anyio.move_on_after(self._rhythm.stop_wait):
+            async for _ in following.follow(self._bus, self._database, turn_id, BEYOND_LOGS, self._rhythm.poll):
+                pass
 
 
 async def _owned_turn(session: AsyncSession, owner_id: UUID, turn_id: UUID) -> UUID:

@@ -84,6 +84,12 @@ async def reap(session: AsyncSession, worker_id: UUID, now: datetime, stale_afte
     await _forget(session, dead.all())
 
 
+async def alive(session: AsyncSession, now: datetime, stale_after: float) -> Sequence[str]:
+    """The workers whose heartbeat is young, as "hostname/pid"."""
+    limit = now - timedelta(seconds=stale_after)
+    return (await session.scalars(select(Worker.host).where(Worker.heartbeat_at >= limit))).all()
+
+
 async def leave(session: AsyncSession, worker_id: UUID) -> None:
     """At a clean end: nobody has to wait for the heartbeat to grow old."""
     await _forget(session, [worker_id])

@@ -12,6 +12,7 @@ from app.house import House, open_house
 from tests.app.databases import DatabaseFactory, PostgresFactory, SqliteFactory
 from tests.app.houses import QUICK, MovingClock, add_user, settings_for
 from tests.app.postgres_server import running_postgres
+from tests.app.redis_server import RedisServer, running_redis
 from tests.live_server import LiveServer
 from tests.scripted_backend import ScriptedBackend
 
@@ -57,6 +58,20 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 @pytest.fixture
 def clock() -> MovingClock:
     return MovingClock()
+
+
+@pytest.fixture(scope="session")
+def shared_redis() -> Iterator[RedisServer]:
+    """For tests that leave it running."""
+    with running_redis() as server:
+        yield server
+
+
+@pytest.fixture
+def redis_server() -> Iterator[RedisServer]:
+    """Of this test alone, which may do what it likes to it."""
+    with running_redis() as server:
+        yield server
 
 
 class Stage:

@@ -15,7 +15,7 @@ TURN = UUID(int=1)
 
 async def published(bus: MemoryBus) -> list[tuple[str, object]]:
     """What is not about HTML, in order."""
-    log = bus.follow(TURN, 0)
+    log = await bus.follow(TURN, 0)
     assert log is not None
     events = [event async for event in log]
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
@@ -29,12 +29,12 @@ async def test_first_text_goes_out_at_once_and_later_text_is_collected() -> None
     publisher.text("a")
     publisher.text("b")
     publisher.text("c")
-    snapshot = bus.snapshot(TURN)
+    snapshot = await bus.snapshot(TURN)
     assert snapshot is not None
     assert snapshot.text == "a"
     while snapshot.text == "a":
         await anyio.sleep(0.005)
-        snapshot = bus.snapshot(TURN)
+        snapshot = await bus.snapshot(TURN)
         assert snapshot is not None
     publisher.text("d")
     publisher.event("end", {"status": "completed"})

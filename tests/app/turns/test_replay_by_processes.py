@@ -26,9 +26,10 @@ from uuid import UUID
 import anyio
 from app.house import open_house
 from tests.app.houses import QUICK, ask, settings_for
+from tests.app.redis_server import NO_REDIS
 
 async def main(database_url, backend_url, owner, conversation, text):
-    async with open_house(settings_for(database_url, backend_url), rhythm=QUICK) as house:
+    async with open_house(settings_for(database_url, backend_url, redis_url=NO_REDIS), rhythm=QUICK) as house:
         await ask(house, UUID(owner), text, UUID(conversation), submission_key=text)
 
 input()

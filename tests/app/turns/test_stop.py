@@ -9,6 +9,7 @@ from app.models import Turn
 from app.turns import TurnEvent
 from app.turns.workers import Process
 from tests.app.houses import QUICK, add_user, ask, follow, last_answer, question, settings_for, until_kind
+from tests.app.redis_server import NO_REDIS
 from tests.scripted_backend import Gate, ScriptedBackend, Step, answer, delta, head, message_start, ping
 
 pytestmark = pytest.mark.anyio
@@ -86,7 +87,7 @@ async def test_disconnecting_does_not_stop_a_turn(house: House, anna: UUID, back
     assert (await last_answer(house, anna, sent.conversation_id)).text == "Part two"
 
 
-async def test_stop_from_another_process_arrives_by_its_flag(
+async def test_stop_from_another_process_arrives_by_its_flag_where_redis_is_away(
     house: House, anna: UUID, backend: ScriptedBackend, database_url: str, backend_url: str
 ) -> None:
     gate = Gate()
@@ -94,7 +95,7 @@ async def test_stop_from_another_process_arrives_by_its_flag(
     sent = await house.turns.send(anna, question())
     events = await house.turns.events(anna, sent.turn_id, 0)
     await until_kind(events, "delta")
-    settings = settings_for(database_url, backend_url)
+    settings = settings_for(database_url, backend_url, redis_url=NO_REDIS)
     elsewhere = Process("elsewhere", 1)
     async with open_house(settings, clock=house.clock, rhythm=QUICK, process=elsewhere) as other:
         await other.turns.stop(anna, sent.turn_id)

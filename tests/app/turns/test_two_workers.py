@@ -1,4 +1,7 @@
-"""Two processes with one database: a form that reaches both is one turn, and a conversation has one live turn."""
+"""Two processes with one database: a form that reaches both is one turn, and a conversation has one live turn.
+
+With the Redis that they share, and while it is away.
+"""
 
 from collections.abc import AsyncIterator
 from uuid import UUID
@@ -10,18 +13,29 @@ from app.errors import Conflict
 from app.house import House, open_house
 from app.turns import SendRequest, SentTurn
 from app.turns.workers import Process
-from tests.app.houses import QUICK, ask, follow, question, settings_for
+from tests.app.houses import QUICK, add_user, ask, follow, question, settings_for
+from tests.app.redis_server import NO_REDIS, RedisServer
 from tests.scripted_backend import Gate, ScriptedBackend, answer
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-async def workers(house: House, database_url: str, backend_url: str) -> AsyncIterator[tuple[House, House]]:
-    elsewhere = Process("elsewhere", 1)
-    settings = settings_for(database_url, backend_url)
-    async with open_house(settings, clock=house.clock, rhythm=QUICK, process=elsewhere) as other:
+@pytest.fixture(params=["with redis", "redis is away"])
+async def workers(
+    request: pytest.FixtureRequest, shared_redis: RedisServer, database_url: str, backend_url: str
+) -> AsyncIterator[tuple[House, House]]:
+    redis_url = shared_redis.url if request.param == "with redis" else NO_REDIS
+    settings = settings_for(database_url, backend_url, redis_url=redis_url)
+    async with (
+        open_house(settings, rhythm=QUICK) as house,
+        open_house(settings, rhythm=QUICK, process=Process("elsewhere", 1)) as other,
+    ):
         yield house, other
+
+
+@pytest.fixture
+async def anna(workers: tuple[House, House]) -> UUID:
+    return await add_user(workers[0].database)
 
 
 async def send_at_once(owner: UUID, *sends: tuple[House, SendRequest]) -> tuple[list[SentTurn], list[Conflict]]:
