@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.clock import Clock
 from app.conversations import LiveText
+from app.conversations.owners import ask_turns_to_stop
 from app.database import Database
 from app.errors import NotFound, TooMany
 from app.models import TURN_IS_LIVE, Conversation, Turn
@@ -100,6 +101,13 @@ class Turns:
                 .values(stop_requested_at=now)
             )
         await self._jobs.cut(turn_id, STOPPED, wait=self._rhythm.stop_wait)
+
+    async def stop_all_of(self, owner_id: UUID) -> None:
+        """Asks every live turn of the owner to end, whichever process runs it. Those of this one end now."""
+        async with self._database.write() as session:
+            live = await ask_turns_to_stop(session, owner_id, self._clock())
+        for turn_id in live:
+            await self._jobs.cut(turn_id, STOPPED, wait=self._rhythm.stop_wait)
 
     async def events(self, owner_id: UUID, turn_id: UUID, after: int) -> AsyncIterator[TurnEvent]:
         """`async for event in await turns.events(...)`: those behind `after`, up to `end`.

@@ -47,5 +47,13 @@ SENTENCES = frozenset(
         marked("The model server takes no more requests now."),
         marked("The model server is overloaded."),
         marked("The model server failed."),
+        marked("This password is among the first that others would try."),
+        marked("This name is taken."),
+        marked("Your password is wrong."),
+        marked("Your password was changed just now."),
+        marked("There is no such time zone; Asia/Seoul is one, for example."),
+        marked("An invite lasts %(n1)s to %(n2)s days."),
+        marked("This is the last operator; make another one first."),
+        marked("Too many requests; wait a minute."),
     }
 )
