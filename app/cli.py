@@ -1,4 +1,4 @@
-"""The command line: ``recount serve | app | infer | migrate``.
+"""The command line: ``recount serve | app | infer | migrate | user``.
 
 What is wrong with a setting, a port, a file or the data folder ends the process with one line and exit code 1.
 """
@@ -29,6 +29,7 @@ from app.errors import ConfigurationError
 from app.logs import configure_logging
 from app.settings import Settings
 from app.supervisor import supervised_inference
+from app.user_commands import USER_COMMANDS
 from app.web.application import create_app
 
 GRACE_S = 10
@@ -91,6 +92,14 @@ def migrate_command(*, check: bool, new: str | None) -> None:
                     raise ConfigurationError(difference)
         else:
             migrate(_prepare(_read_settings()).resolved_database_url())
+
+
+@main.group(commands=USER_COMMANDS)
+@click.pass_context
+def user(context: click.Context) -> None:
+    """Make, disable and enable accounts, and reset passwords."""
+    context.with_resource(_one_line_for_errors())
+    context.obj = _read_settings()
 
 
 async def _serve(settings: Settings, listener: socket.socket, *, with_inference: bool) -> None:
