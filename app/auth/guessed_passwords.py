@@ -28,7 +28,7 @@ _WORDS = frozenset(
 # Hangul that is typed on Latin keys counts as the keys.
 _RUNS = (
     "abcdefghijklmnopqrstuvwxyz",
-    "01234567890",
+    "012345678901234567890",
     "qwertyuiop",
     "asdfghjkl",
     "zxcvbnm",
