@@ -1,6 +1,9 @@
 """Accounts from the console."""
 
+import os
+import pty
 import sqlite3
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from app.cli import main
+from tests.processes import RECOUNT, clean_environment
 
 PASSWORD = "a long enough password"
 
@@ -83,3 +87,27 @@ def test_a_database_of_another_revision_is_named(migrated: Path) -> None:
     result = run("create", "mina", typed=PASSWORD)
     assert result.exit_code == 1
     assert "recount migrate" in result.stderr
+
+
+def test_a_terminal_is_asked_twice_and_shows_nothing_that_is_typed(migrated: Path) -> None:
+    terminal, its_end = pty.openpty()
+    command = subprocess.Popen(
+        [*RECOUNT, "user", "create", "jun"],
+        stdin=its_end,
+        stdout=its_end,
+        stderr=its_end,
+        env=clean_environment(),
+        start_new_session=True,
+    )
+    os.close(its_end)
+    shown = ""
+    for prompt in ("Password: ", "Repeat for confirmation: "):
+        while prompt not in shown:
+            shown += os.read(terminal, 1000).decode()
+        os.write(terminal, f"{PASSWORD}\n".encode())
+    while "Made jun." not in shown:
+        shown += os.read(terminal, 1000).decode()
+    assert command.wait(60) == 0
+    os.close(terminal)
+    assert PASSWORD not in shown
+    assert rows(migrated, "SELECT name FROM users") == [("jun",)]
