@@ -1,4 +1,4 @@
-"""The command line: ``recount serve | app | infer | migrate | verify``.
+"""The command line: ``recount serve | app | infer | migrate | verify | user``.
 
 What is wrong with a setting, a port, a file or the data folder ends the process with one line and exit code 1.
 """
@@ -30,6 +30,7 @@ from app.instance_secret import instance_secret
 from app.logs import configure_logging
 from app.settings import Settings
 from app.supervisor import supervised_inference
+from app.user_commands import USER_COMMANDS
 from app.verification import Findings, Verification
 from app.web.application import create_app
 
@@ -122,6 +123,14 @@ async def _verified(url: str, conversation: str | None) -> Findings:
     finally:
         await database.close()
     return total
+
+
+@main.group(commands=USER_COMMANDS)
+@click.pass_context
+def user(context: click.Context) -> None:
+    """Make, disable and enable accounts, and reset passwords."""
+    context.with_resource(_one_line_for_errors())
+    context.obj = _read_settings()
 
 
 async def _serve(settings: Settings, listener: socket.socket, *, with_inference: bool) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import anyio.to_thread
 from sqlalchemy.exc import SQLAlchemyError
 
-from app.auth import Accounts, Sessions, Setup
+from app.auth import Accounts, AuditLog, Invites, People, Profiles, RequestLimits, Sessions, Setup
 from app.auth.passwords import Passwords
 from app.auth.sign_in_limits import SignInLimits
 from app.clock import Clock, utc_now
@@ -16,7 +16,7 @@ from app.conversations import Branches, Conversations
 from app.database import Database, check_revision
 from app.database.types import new_id
 from app.instance_secret import instance_secret
-from app.reports import Reports
+from app.reports import Reports, Usages
 from app.settings import Settings
 from app.turns import Turns, workers
 from app.turns.backends import Backends
@@ -46,6 +46,12 @@ class House:
     branches: Branches
     turns: Turns
     reports: Reports
+    usages: Usages
+    profiles: Profiles
+    people: People
+    invites: Invites
+    audit_log: AuditLog
+    request_limits: RequestLimits
 
 
 @asynccontextmanager
@@ -69,6 +75,7 @@ async def open_house(
     database = Database(url, pool_size=pool_size)
     backends = Backends(settings.resolved_backends())
     limits = SignInLimits(settings.redis_url)
+    request_limits = RequestLimits(settings.redis_url, sends_per_minute=settings.sends_per_minute)
     try:
         bus = _bus(settings.redis_url, rhythm)
         secret = await instance_secret(database)
@@ -86,7 +93,7 @@ async def open_house(
             rhythm=rhythm,
             fits=Fitting(backends, secret),
         )
-        house = _house(settings, database, clock, rhythm, turns, LiveLogs(bus, jobs, rhythm), limits)
+        house = _house(settings, database, clock, rhythm, turns, LiveLogs(bus, jobs, rhythm), limits, request_limits)
         if settings.redis_url is None:
             await serve_alone(database, worker_id, process, clock, rhythm)
         await checkpointer.begin()
@@ -104,6 +111,7 @@ async def open_house(
                         await workers.leave(session, worker_id)
     finally:
         await limits.close()
+        await request_limits.close()
         await backends.close()
         await database.close()
 
@@ -128,15 +136,17 @@ def _house(
     turns: Turns,
     live: LiveLogs,
     limits: SignInLimits,
+    request_limits: RequestLimits,
 ) -> House:
     passwords = Passwords()
+    accounts = Accounts(database, clock, passwords, limits)
     code = settings.setup_code.get_secret_value() if settings.setup_code else None
     return House(
         settings=settings,
         database=database,
         clock=clock,
         rhythm=rhythm,
-        accounts=Accounts(database, clock, passwords, limits),
+        accounts=accounts,
         sessions=Sessions(
             database,
             clock,
@@ -148,4 +158,10 @@ def _house(
         conversations=Conversations(database, clock, live, max_characters=settings.max_message_characters),
         turns=turns,
         reports=Reports(database),
+        usages=Usages(database),
+        profiles=Profiles(database, clock, passwords, accounts, live, max_characters=settings.max_message_characters),
+        people=People(database, clock, passwords, accounts, turns),
+        invites=Invites(database, clock, passwords, accounts, limits),
+        audit_log=AuditLog(database),
+        request_limits=request_limits,
     )

@@ -68,6 +68,7 @@ class Settings(BaseSettings):
         default=None, description="Fixes the one-time code of the first account, for automation."
     )
     live_turns_per_user: int = Field(default=2, ge=1, description="Answers in the making, per user.")
+    sends_per_minute: int = Field(default=60, ge=1, description="Messages and other changes, per user and minute.")
     session_idle_days: int = Field(default=7, ge=1, description="Days without use until a session ends.")
     session_absolute_days: int = Field(default=30, ge=1, description="Days until a session ends anyway.")
     max_message_characters: int = Field(default=32_000, ge=1, description="Longest message, in characters.")

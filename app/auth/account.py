@@ -1,4 +1,4 @@
-"""An account as the rest of the app sees it."""
+"""An account as the rest of the app sees it, and the values that a new one is made of."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -19,5 +19,18 @@ class Account:
 
     @classmethod
     def of(cls, user: User) -> "Account":
-        role: UserRole = "operator" if user.role == "operator" else "user"
-        return cls(user.id, user.name, role, user.locale, user.time_zone)
+        return cls(user.id, user.name, role_of(user.role), user.locale, user.time_zone)
+
+
+@dataclass(frozen=True, slots=True)
+class NewAccount:
+    """As it was typed; nothing is checked yet."""
+
+    name: str
+    password: str
+    locale: str | None = None
+    time_zone: str | None = None
+
+
+def role_of(stored: str) -> UserRole:
+    return "operator" if stored == "operator" else "user"

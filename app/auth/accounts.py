@@ -1,17 +1,18 @@
-"""Signing in with a name and a password."""
+"""Proving who one is: signing in with a name and a password, and giving the password again."""
+
+from uuid import UUID
 
 from sqlalchemy import select
 
 from app.auth.account import Account
+from app.auth.audit import record
 from app.auth.names import name_key
 from app.auth.passwords import Passwords
 from app.auth.sign_in_limits import SignInLimits
 from app.clock import Clock
 from app.database import Database
-from app.errors import InvalidInput
-from app.models import AuditEntry, User
-
-LONGEST_REMOTE = 64
+from app.errors import InvalidInput, NotFound
+from app.models import User
 
 
 class Accounts:
@@ -39,9 +40,24 @@ class Accounts:
         await self._audit("sign_in", user, remote)
         return Account.of(user)
 
+    async def confirm(self, account_id: UUID, password: str, remote: str, field: str = "password") -> str:
+        """The hash that the right password of a signed-in person has just matched.
+
+        InvalidInput(`field`) for a wrong one, TooMany as for signing in: a session that was left open is no
+        place to guess passwords.
+        """
+        async with self._database.read() as session:
+            user = await session.get(User, account_id)
+        if user is None or user.disabled_at is not None:
+            raise NotFound
+        await self._limits.count_try(user.name_key, remote)
+        if not await self._passwords.matches(user.password_hash, password):
+            await self._audit("password_check_failed", user, remote)
+            raise InvalidInput(field, "Your password is wrong.")
+        await self._limits.forgive(user.name_key, remote)
+        return user.password_hash
+
     async def _audit(self, action: str, user: User | None, remote: str) -> None:
         """A typed name that is nobody's is not kept: people type passwords there."""
-        actor = user.id if user else None
-        entry = AuditEntry(at=self._clock(), actor_id=actor, action=action, remote=remote[:LONGEST_REMOTE])
         async with self._database.write() as session:
-            session.add(entry)
+            record(session, self._clock(), user.id if user else None, action, remote=remote)

@@ -5,6 +5,7 @@ import anyio.to_thread
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
+from app.auth.guessed_passwords import is_easily_guessed
 from app.errors import InvalidInput
 
 SHORTEST = 8
@@ -12,10 +13,15 @@ LONGEST = 1024
 _AT_ONCE = 2  # A hash takes 64 MiB.
 
 
-def check_password(password: str) -> None:
-    """InvalidInput unless it has 8 to 1024 characters. Which characters is nobody's business."""
+def check_password(password: str, name: str = "", field: str = "password") -> None:
+    """InvalidInput unless it has 8 to 1024 characters and is not among the first guesses at an account `name`.
+
+    Which characters it has is nobody's business.
+    """
     if not SHORTEST <= len(password) <= LONGEST:
-        raise InvalidInput("password", f"A password has {SHORTEST} to {LONGEST} characters.")
+        raise InvalidInput(field, f"A password has {SHORTEST} to {LONGEST} characters.")
+    if is_easily_guessed(password, name):
+        raise InvalidInput(field, "This password is among the first that others would try.")
 
 
 class Passwords:

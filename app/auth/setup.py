@@ -7,16 +7,14 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from app.auth.account import Account
-from app.auth.names import check_name, name_key
-from app.auth.passwords import Passwords, check_password
+from app.auth.account import Account, NewAccount
+from app.auth.audit import record
+from app.auth.new_users import checked_user
+from app.auth.passwords import Passwords
 from app.clock import Clock
-from app.context_note import find_zone
 from app.database import Database
 from app.errors import InvalidInput, NotAllowed
-from app.models import AuditEntry, StoredSetting, User
-
-LONGEST_LOCALE = 16
+from app.models import StoredSetting, User
 
 
 class Setup:
@@ -42,6 +40,7 @@ class Setup:
         password: str,
         locale: str | None = None,
         time_zone: str | None = None,
+        remote: str | None = None,
     ) -> Account:
         """An operator. NotAllowed once there is an account: of two at the same time, one wins.
 
@@ -49,24 +48,15 @@ class Setup:
         """
         if not hmac.compare_digest(code.strip().encode("utf-8", "surrogatepass"), self._code.encode()):
             raise InvalidInput("code", "This is not the code that the console shows.")
-        name = check_name(name)
-        check_password(password)
-        user = User(
-            name=name,
-            name_key=name_key(name),
-            password_hash=await self._passwords.hash(password),
-            role="operator",
-            locale=(locale or "")[:LONGEST_LOCALE] or None,
-            time_zone=time_zone if find_zone(time_zone) else None,
-            created_at=self._clock(),
-        )
+        new = NewAccount(name, password, locale, time_zone)
+        user = await checked_user(new, "operator", self._passwords, self._clock())
         try:
-            await self._store(user)
+            await self._store(user, remote)
         except IntegrityError:
             raise NotAllowed("The first account was made by somebody else just now.") from None
         return Account.of(user)
 
-    async def _store(self, user: User) -> None:
+    async def _store(self, user: User, remote: str | None) -> None:
         async with self._database.write() as session:
             if await _has_users(session):
                 raise NotAllowed("There is an account already.")
@@ -74,7 +64,7 @@ class Setup:
             session.add(StoredSetting(key="first_account", value=user.created_at.isoformat()))
             session.add(user)
             await session.flush()
-            session.add(AuditEntry(at=user.created_at, actor_id=user.id, action="setup", subject=str(user.id)))
+            record(session, user.created_at, user.id, "setup", subject=user.id, remote=remote)
 
 
 async def _has_users(session: AsyncSession) -> bool:

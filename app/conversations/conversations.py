@@ -125,7 +125,7 @@ class Conversations:
             conversation = await owned_conversation(session, owner_id, conversation_id, lock=True)
             turn_ids = list(await session.scalars(select(Turn.id).where(_turns_of(conversation_id))))
             await self._end_live(session, conversation_id)
-            await _remove_content(session, conversation)
+            await remove_content(session, conversation)
             now = self._clock()
             conversation.deleted_at = conversation.updated_at = now
             session.add(
@@ -161,7 +161,8 @@ async def _turns_by_answer(session: AsyncSession, conversation_id: UUID) -> dict
     return found
 
 
-async def _remove_content(session: AsyncSession, conversation: Conversation) -> None:
+async def remove_content(session: AsyncSession, conversation: Conversation) -> None:
+    """All text and all hashes of it. What else the row says, and the numbers of its turns, stay."""
     turns = _turns_of(conversation.id)
     used = select(Turn.system_prompt_id).where(turns, Turn.system_prompt_id.is_not(None))
     prompts = {*await session.scalars(used), conversation.system_prompt_id}

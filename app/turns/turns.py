@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from app.clock import Clock
 from app.context_note import write_note
 from app.conversations import BEYOND_LOGS, LiveText
+from app.conversations.owners import ask_turns_to_stop
 from app.conversations.ownership import live_turn_id, owned_conversation
 from app.conversations.tree import load_nodes
 from app.database import Database
@@ -155,6 +156,16 @@ class Turns:
         else:
             self._bus.cancel(turn_id)
             await self._wait_for_end(turn_id)
+
+    async def stop_all_of(self, owner_id: UUID) -> None:
+        """Asks every live turn of the owner to end, whichever process runs it. Those of this one end now."""
+        async with self._database.write() as session:
+            live = await ask_turns_to_stop(session, owner_id, self._clock())
+        for turn_id in live:
+            if self._jobs.knows(turn_id):
+                await self._jobs.cut(turn_id, STOPPED, wait=self._rhythm.stop_wait)
+            else:
+                self._bus.cancel(turn_id)
 
     async def events(self, owner_id: UUID, turn_id: UUID, after: int) -> AsyncIterator[TurnEvent]:
         """`async for event in await turns.events(...)`: those behind `after`, up to `end`.

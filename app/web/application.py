@@ -16,15 +16,21 @@ from app.markdown import Markdown
 from app.settings import Settings
 from app.turns.rhythm import Rhythm
 from app.web import (
+    account_pages,
+    audit_page,
     context_fragment,
     conversation_pages,
+    invite_page,
     message_routes,
+    operator_invites,
     operator_pages,
+    people_pages,
     sending,
     setup_page,
     signing_in,
     system_prompt_check,
     turn_routes,
+    usage_page,
 )
 from app.web.assets import STATIC_FOLDER, STATIC_PREFIX, contents_version
 from app.web.body_limit import BodyLimitMiddleware
@@ -36,9 +42,11 @@ from app.web.health import health
 from app.web.languages import load_languages
 from app.web.pages import Pages
 from app.web.request_id import RequestIdMiddleware
+from app.web.request_limits import RequestLimitsMiddleware
 from app.web.security_headers import SecurityHeadersMiddleware
 from app.web.session_cookie import CookieJar, SessionMiddleware
 from app.web.transcript import Transcript
+from app.web.zones import zone_names
 
 _MESSAGE = "/conversations/{conversation_id:uuid}/messages/{message_id:uuid}"
 
@@ -75,6 +83,26 @@ PAGE_ROUTES = [
     Route("/turns/{turn_id:uuid}/stop", turn_routes.stop_turn, methods=["POST"]),
     Route("/operator/conversations", operator_pages.operator_conversations),
     Route("/operator/conversations/{conversation_id:uuid}", operator_pages.operator_conversation),
+    Route("/invite", invite_page.invite_page, methods=["GET"]),
+    Route("/invite", invite_page.accept_invite, methods=["POST"]),
+    Route("/account", account_pages.account),
+    Route("/account/profile", account_pages.change_profile, methods=["POST"]),
+    Route("/account/password", account_pages.change_password, methods=["POST"]),
+    Route("/account/sessions/end", account_pages.end_all_sessions, methods=["POST"]),
+    Route("/account/sessions/{session_id:uuid}/end", account_pages.end_session, methods=["POST"]),
+    Route("/account/usage", usage_page.usage),
+    Route("/account/delete", account_pages.confirm_delete, methods=["GET"]),
+    Route("/account/delete", account_pages.delete, methods=["POST"]),
+    Route("/operator/people", people_pages.people),
+    Route("/operator/people/{user_id:uuid}", people_pages.person),
+    Route("/operator/people/{user_id:uuid}/disable", people_pages.disable, methods=["POST"]),
+    Route("/operator/people/{user_id:uuid}/enable", people_pages.enable, methods=["POST"]),
+    Route("/operator/people/{user_id:uuid}/role", people_pages.set_role, methods=["POST"]),
+    Route("/operator/people/{user_id:uuid}/password", people_pages.reset_password, methods=["POST"]),
+    Route("/operator/invites", operator_invites.invites, methods=["GET"]),
+    Route("/operator/invites", operator_invites.create_invite, methods=["POST"]),
+    Route("/operator/invites/{invite_id:uuid}/revoke", operator_invites.revoke_invite, methods=["POST"]),
+    Route("/operator/audit", audit_page.audit),
 ]
 
 
@@ -86,6 +114,7 @@ def create_app(settings: Settings, *, clock: Clock = utc_now, rhythm: Rhythm | N
     page_middleware = [
         Middleware(SessionMiddleware, cookies=cookies, languages=languages),
         Middleware(FormGuardMiddleware, routes=PAGE_ROUTES),
+        Middleware(RequestLimitsMiddleware),
     ]
 
     @asynccontextmanager
@@ -114,4 +143,5 @@ def create_app(settings: Settings, *, clock: Clock = utc_now, rhythm: Rhythm | N
     app.state.pages = Pages(languages, static_version)
     app.state.cookies = cookies
     app.state.transcript = Transcript(Markdown())
+    app.state.zones = zone_names()
     return app

@@ -52,5 +52,13 @@ SENTENCES = frozenset(
         marked("The system prompt needs %(n1)s tokens; at most %(n2)s fit beside an answer of %(n3)s."),
         marked("With the system prompt this needs %(n1)s tokens; at most %(n2)s fit beside an answer of %(n3)s."),
         marked("This conversation has changed in another window; send again."),
+        marked("This password is among the first that others would try."),
+        marked("This name is taken."),
+        marked("Your password is wrong."),
+        marked("Your password was changed just now."),
+        marked("There is no such time zone; Asia/Seoul is one, for example."),
+        marked("An invite lasts %(n1)s to %(n2)s days."),
+        marked("This is the last operator; make another one first."),
+        marked("Too many requests; wait a minute."),
     }
 )

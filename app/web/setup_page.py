@@ -9,7 +9,7 @@ from app.web.forms import field, locale_field, optional_field
 from app.web.pages import pages_of
 from app.web.problem_words import error_words
 from app.web.session_cookie import cookies_of
-from app.web.visit import house_of, visit_of
+from app.web.visit import house_of, remote_of, visit_of
 
 
 async def setup_page(request: Request) -> Response:
@@ -31,6 +31,7 @@ async def create_first_account(request: Request) -> Response:
             field(request, "password"),
             locale_field(request),
             optional_field(request, "time_zone"),
+            remote_of(request),
         )
     except (InvalidInput, NotAllowed) as error:
         return pages_of(request).response(

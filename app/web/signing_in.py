@@ -3,13 +3,14 @@
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from app.auth import Account
 from app.errors import InvalidInput, TooMany
 from app.web.error_pages import headers_of, status_of
 from app.web.forms import field, local_path
 from app.web.pages import pages_of
 from app.web.problem_words import error_words
 from app.web.session_cookie import cookies_of
-from app.web.visit import house_of, visit_of
+from app.web.visit import house_of, remote_of, visit_of
 
 
 async def sign_in_page(request: Request) -> Response:
@@ -24,9 +25,8 @@ async def sign_in_page(request: Request) -> Response:
 async def sign_in(request: Request) -> Response:
     house = house_of(request)
     wanted = local_path(field(request, "next"))
-    remote = request.client.host if request.client else ""
     try:
-        account = await house.accounts.sign_in(field(request, "name"), field(request, "password"), remote)
+        account = await house.accounts.sign_in(field(request, "name"), field(request, "password"), remote_of(request))
     except (InvalidInput, TooMany) as error:
         return pages_of(request).response(
             request,
@@ -38,14 +38,22 @@ async def sign_in(request: Request) -> Response:
             problem=error_words(error, visit_of(request).language),
         )
     response = RedirectResponse(wanted, 303)
-    cookies_of(request).start_session(response, await house.sessions.start(account.id))
+    await begin_session(request, response, account)
     return response
+
+
+async def begin_session(request: Request, response: Response, account: Account) -> None:
+    """With a new token; the one that this browser had before is worth nothing any more."""
+    visit = visit_of(request)
+    replaced = visit.token if visit.account is not None else None
+    token = await house_of(request).sessions.start(account.id, replaces=replaced)
+    cookies_of(request).start_session(response, token)
 
 
 async def sign_out(request: Request) -> Response:
     visit = visit_of(request)
     response = RedirectResponse("/sign-in", 303)
     if visit.account is not None:
-        await house_of(request).sessions.end(visit.token)
+        await house_of(request).sessions.end(visit.token, remote_of(request))
         cookies_of(request).end_session(response)
     return response

@@ -12,7 +12,8 @@ from starlette.responses import RedirectResponse, Response
 from app.turns.events import TurnEvent
 from app.web.forms import id_field
 from app.web.transcript import transcript_of
-from app.web.visit import account_of, house_of, wants_fragment
+from app.web.visit import account_of, house_of, visit_of, wants_fragment
+from app.web.watched_stream import while_allowed
 
 SEND_TIMEOUT_SECONDS = 30  # A peer that takes nothing for this long has gone.
 RECONNECT_MILLISECONDS = 1000
@@ -23,7 +24,7 @@ FIRST_EVENT_SECONDS = 0.1
 async def turn_events(request: Request) -> Response:
     """The events behind the reader's cursor: one line of JSON each, numbered. 204 once there are no more."""
     owner = account_of(request).id
-    events = await house_of(request).turns.events(owner, _turn_id(request), _cursor(request))
+    events = _watched(request, await house_of(request).turns.events(owner, _turn_id(request), _cursor(request)))
     if request.method == "HEAD":
         return _stream(request, _server_sent(request, None, events))
     first = asyncio.ensure_future(_next(events))
@@ -38,6 +39,16 @@ async def stop_turn(request: Request) -> Response:
     if wants_fragment(request):
         return Response(status_code=204)
     return RedirectResponse(_back_to_conversation(request), 303)
+
+
+def _watched(request: Request, events: AsyncIterator[TurnEvent]) -> AsyncIterator[TurnEvent]:
+    """Ends within a ping of the reader's session."""
+    house, token = house_of(request), visit_of(request).token
+
+    async def signed_in() -> bool:
+        return await house.sessions.resolve(token) is not None
+
+    return while_allowed(events, signed_in, house.rhythm.ping)
 
 
 def _back_to_conversation(request: Request) -> str:

@@ -46,6 +46,11 @@ def house_of(request: Request) -> House:
     return cast("House", request.app.state.house)
 
 
+def remote_of(request: Request) -> str:
+    """The browser's address, as a trusted proxy or the connection tells it; empty where neither does."""
+    return request.client.host if request.client else ""
+
+
 def wants_fragment(request: Request) -> bool:
     """Our own script asks; it puts a piece of HTML into the page instead of following a redirect."""
     return FRAGMENT_HEADER in request.headers

@@ -189,3 +189,37 @@ def test_unusable_names_are_refused(name: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         check_name(name)
     assert caught.value.field == "name"
+
+
+class CountingHasher(PasswordHasher):
+    """Notes how much work a look at a password was."""
+
+    def __init__(self) -> None:
+        super().__init__(time_cost=1, memory_cost=8, parallelism=1)
+        self.verified = 0
+
+    def verify(self, hash: str | bytes, password: str | bytes) -> bool:  # noqa: A002 - the library's name
+        self.verified += 1
+        return super().verify(hash, password)
+
+
+async def test_unknown_and_disabled_names_cost_the_same_work_as_known_ones(database: Database, anna: User) -> None:
+    hasher = CountingHasher()
+    accounts = Accounts(database, MovingClock(), Passwords(hasher), SignInLimits(None))
+    work = []
+    for name in ("anna", "nobody"):
+        with pytest.raises(InvalidInput):
+            await accounts.sign_in(name, "wrong", "1.2.3.4")
+        work.append(hasher.verified)
+    async with database.write() as session:
+        (await session.get_one(User, anna.id)).disabled_at = START
+    with pytest.raises(InvalidInput):
+        await accounts.sign_in("anna", "correct horse", "1.2.3.4")
+    assert [*work, hasher.verified] == [1, 2, 3]
+
+
+async def test_sign_ups_that_cannot_be_counted_are_refused() -> None:
+    limits = SignInLimits("redis://127.0.0.1:1/0")
+    with pytest.raises(TooMany):
+        await limits.count_sign_up("1.2.3.4")
+    await limits.close()

@@ -1,3 +1,4 @@
+from datetime import timedelta
 from uuid import UUID
 
 import pytest
@@ -5,6 +6,7 @@ from sqlalchemy import select
 
 from app.auth import Sessions
 from app.database import Database
+from app.errors import NotFound
 from app.models import AuditEntry, User, UserSession
 from tests.app.houses import MovingClock, add_user
 
@@ -89,3 +91,55 @@ async def test_form_tokens_fit_one_session(sessions: Sessions, owner: UUID) -> N
     assert sessions.check_form_token(first, token)
     for session, given in ((second, token), (first, ""), (first, first), (first, "\ud800"), (first, "é")):
         assert not sessions.check_form_token(session, given)
+
+
+async def test_a_new_session_makes_the_one_it_replaces_worthless(sessions: Sessions, owner: UUID) -> None:
+    old, other = await sessions.start(owner), await sessions.start(owner)
+    new = await sessions.start(owner, replaces=old)
+    assert await sessions.resolve(old) is None
+    for token in (other, new):
+        assert await sessions.resolve(token) is not None
+
+
+async def test_sessions_that_count_are_listed_and_one_is_marked(
+    sessions: Sessions, owner: UUID, clock: MovingClock, database: Database
+) -> None:
+    await sessions.start(owner)
+    clock.advance(days=8)  # That one was not used for too long.
+    first = await sessions.start(owner)
+    clock.advance(days=1)
+    second = await sessions.start(owner)
+    await sessions.start(await add_user(database, "Berta"))
+    assert [(row.last_seen_at, row.current) for row in await sessions.list(owner, first)] == [
+        (clock(), False),
+        (clock() - timedelta(days=1), True),
+    ]
+    clock.advance(days=1)
+    await sessions.resolve(first)
+    assert [row.current for row in await sessions.list(owner, second)] == [False, True]
+
+
+async def test_one_session_is_ended_by_its_owner_alone(sessions: Sessions, owner: UUID, database: Database) -> None:
+    token = await sessions.start(owner)
+    (row,) = await sessions.list(owner, token)
+    stranger = await add_user(database, "Berta")
+    with pytest.raises(NotFound):
+        await sessions.end_one(stranger, row.id)
+    assert await sessions.resolve(token) is not None
+    await sessions.end_one(owner, row.id, "1.2.3.4")
+    assert await sessions.resolve(token) is None
+    with pytest.raises(NotFound):
+        await sessions.end_one(owner, row.id)
+    async with database.read() as session:
+        entries = list(await session.scalars(select(AuditEntry)))
+    assert [(entry.action, entry.actor_id, entry.remote) for entry in entries] == [("session_ended", owner, "1.2.3.4")]
+
+
+async def test_ending_all_sessions_leaves_those_of_others(sessions: Sessions, owner: UUID, database: Database) -> None:
+    stranger = await sessions.start(await add_user(database, "Berta"))
+    tokens = [await sessions.start(owner) for _ in range(3)]
+    await sessions.end_all(owner)
+    assert [await sessions.resolve(token) for token in tokens] == [None, None, None]
+    assert await sessions.resolve(stranger) is not None
+    async with database.read() as session:
+        assert list(await session.scalars(select(AuditEntry.action))) == ["sessions_ended"]

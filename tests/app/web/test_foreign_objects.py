@@ -3,14 +3,15 @@
 The route table is walked, so a new route fails here until it has a case.
 """
 
-from uuid import uuid4
+import sqlite3
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
 from starlette.routing import Route
 
 from app.web.application import PAGE_ROUTES
-from tests.app.web.site import Site
+from tests.app.web.site import PASSWORD, Site
 from tests.app.web.visitor import Visitor
 from tests.scripted_backend import Gate, delta, ending, message_start
 
@@ -20,15 +21,25 @@ GUARDED = [
     if isinstance(route, Route) and "{" in route.path
     for method in sorted(route.methods or ())
 ]
-WITHOUT_OBJECT = {
-    "/",
-    "/setup",
-    "/sign-in",
-    "/sign-out",
-    "/conversations",
-    "/operator/conversations",
+WITHOUT_OBJECT = {"/", "/setup", "/sign-in", "/sign-out", "/conversations", "/operator/conversations"} | {
     "/system-prompt/check",
+    "/invite",
+    "/account",
+    "/account/profile",
+    "/account/password",
+    "/account/sessions/end",
+    "/account/usage",
+    "/account/delete",
+    "/operator/people",
+    "/operator/invites",
+    "/operator/audit",
 }
+OPERATORS_ONLY = [
+    (method, route.path)
+    for route in PAGE_ROUTES
+    if isinstance(route, Route) and route.path.startswith("/operator/")
+    for method in sorted(route.methods or ())
+]
 
 
 def filled(template: str, ids: dict[str, str]) -> str:
@@ -45,6 +56,9 @@ def request(visitor: Visitor, method: str, path: str) -> httpx.Response:
         "text": "mine now",
         "title": "mine now",
         "system_prompt": "mine now",
+        "password": PASSWORD,
+        "role": "operator",
+        "days": "7",
     }
     return visitor.client.request(method, path, data=fields if method == "POST" else None)
 
@@ -53,7 +67,11 @@ def test_every_route_has_a_case() -> None:
     paths = {route.path for route in PAGE_ROUTES if isinstance(route, Route)}
     assert {path for path in paths if "{" not in path} == WITHOUT_OBJECT
     parameters = {part for _, path in GUARDED for part in path.split("/") if part.startswith("{")}
-    assert parameters == {"{conversation_id:uuid}", "{message_id:uuid}", "{turn_id:uuid}"}
+    assert parameters == {"{conversation_id:uuid}", "{message_id:uuid}", "{turn_id:uuid}"} | {
+        "{session_id:uuid}",
+        "{user_id:uuid}",
+        "{invite_id:uuid}",
+    }
 
 
 @pytest.fixture
@@ -65,9 +83,20 @@ def private(site: Site, mina: Visitor) -> tuple[dict[str, str], Gate]:
     mina.submit("/conversations", text="Private words")
     gate.wait_arrived()
     page = mina.open(mina.page.request.url.path).text
+    turn_id, conversation_id = mina.turn_id, mina.page.request.url.path.rsplit("/", 1)[1]
+    with sqlite3.connect(site.database_file) as connection:
+        session_id, user_id = (
+            UUID(found) for found in connection.execute("SELECT id, user_id FROM sessions").fetchone()
+        )
+    connection.close()
+    mina.open("/operator/invites")
+    made = mina.submit("/operator/invites", role="user").text
     ids = {
-        "{conversation_id:uuid}": mina.page.request.url.path.rsplit("/", 1)[1],
-        "{turn_id:uuid}": mina.turn_id,
+        "{session_id:uuid}": str(session_id),
+        "{user_id:uuid}": str(user_id),
+        "{invite_id:uuid}": made.split("/revoke")[0].rsplit("/", 1)[1],
+        "{conversation_id:uuid}": conversation_id,
+        "{turn_id:uuid}": turn_id,
         "{message_id:uuid}": page.split('id="message-')[1].split('"')[0],
     }
     return ids, gate
@@ -104,7 +133,15 @@ def test_signed_out_visitor_is_sent_to_sign_in(site: Site, private: tuple[dict[s
     gate.open()
 
 
-def test_operator_pages_do_not_exist_for_users(site: Site, mina: Visitor) -> None:
+def test_operator_pages_do_not_exist_for_users(site: Site, mina: Visitor, private: tuple[dict[str, str], Gate]) -> None:
+    """The role matrix: whatever a route of operators does, with and without an object of its own."""
+    ids, gate = private
+    gate.open()
     jun = site.user("jun")
-    assert jun.open("/operator/conversations").status_code == 404
+    for method, template in OPERATORS_ONLY:
+        assert request(jun, method, filled(template, ids)).status_code == 404, (method, template)
+    people = mina.open("/operator/people").text
+    assert people.count(">operator<") == 1
+    assert ">disabled<" not in people
+    assert "open" in mina.open("/operator/invites").text
     assert "/operator" not in jun.open("/").text

@@ -1,0 +1,64 @@
+"""The audit log as operators read it. Whoever calls this has checked that the reader is an operator."""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import select
+from sqlalchemy.orm import aliased
+
+from app.database import Database
+from app.models import AuditEntry, User
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """`actor` is the name of an account, None for the console and for somebody unknown.
+
+    `subject` is the name of an account, else what was stored: the id of an invite, or a reference.
+    """
+
+    id: UUID
+    at: datetime
+    action: str
+    actor: str | None
+    subject: str | None
+    remote: str | None
+
+
+class AuditLog:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def page(self, limit: int = 100, before: UUID | None = None) -> Sequence[AuditRow]:
+        """Newest first; `before` is the last row of the page before."""
+        actor = aliased(User)
+        query = (
+            select(AuditEntry, actor.name)
+            .outerjoin(actor, actor.id == AuditEntry.actor_id)
+            .order_by(AuditEntry.id.desc())
+            .limit(limit)
+        )
+        if before is not None:
+            query = query.where(AuditEntry.id < before)
+        async with self._database.read() as session:
+            rows = [(entry, name) for entry, name in await session.execute(query)]
+            named = select(User.id, User.name).where(User.id.in_(_ids(entry.subject for entry, _ in rows)))
+            names = {str(row[0]): row[1] for row in await session.execute(named)}
+        return [
+            AuditRow(
+                entry.id, entry.at, entry.action, name, names.get(entry.subject or "", entry.subject), entry.remote
+            )
+            for entry, name in rows
+        ]
+
+
+def _ids(subjects: Iterable[str | None]) -> set[UUID]:
+    """Those subjects that are ids; a reference is none."""
+    found = set()
+    for subject in subjects:
+        with suppress(ValueError):
+            found.add(UUID(subject or ""))
+    return found
