@@ -58,6 +58,11 @@ def expected_read(base: Reported | None, *, stop_reason: str | None = None) -> E
     return ExpectedRead(base.prompt_tokens + base.output_tokens - 1, False)
 
 
+def expected_reread(base: Reported) -> ExpectedRead:
+    """What the same prompt once more should read: I - 1, because one token must be computed to have logits."""
+    return ExpectedRead(_sum(base.prompt_tokens, -1), False)
+
+
 def shortfall(expected: int | None, reported: Reported) -> int | None:
     """Expected tokens that were computed again; None where a part is unknown.
 

@@ -12,7 +12,7 @@ from app.auth import Accounts, Sessions, Setup
 from app.auth.passwords import Passwords
 from app.auth.sign_in_limits import SignInLimits
 from app.clock import Clock, utc_now
-from app.conversations import Conversations
+from app.conversations import Branches, Conversations
 from app.database import Database, check_revision
 from app.database.types import new_id
 from app.instance_secret import instance_secret
@@ -42,6 +42,7 @@ class House:
     sessions: Sessions
     setup: Setup
     conversations: Conversations
+    branches: Branches
     turns: Turns
     reports: Reports
 
@@ -127,6 +128,7 @@ def _house(
             absolute_days=settings.session_absolute_days,
         ),
         setup=Setup(database, clock, passwords, code),
+        branches=Branches(database, clock, live),
         conversations=Conversations(database, clock, live, max_characters=settings.max_message_characters),
         turns=turns,
         reports=Reports(database),

@@ -22,6 +22,10 @@ class Backend(BaseModel):
     isolation: Literal["metadata", "none"] = Field(
         default="metadata", description="Whether `metadata.user_id` separates the caches of users there."
     )
+    prefill: bool = Field(
+        default=False,
+        description="Whether it goes on from a final assistant message, so that answers can be continued.",
+    )
     early_message_start: bool = Field(
         default=False, description="Whether `message_start` comes at admission, before the prefill."
     )
@@ -101,5 +105,6 @@ class Settings(BaseSettings):
                 base_url=f"http://{host}:{self.inference_port}",
                 api_key=self.inference_key,
                 early_message_start=True,
+                prefill=True,
             ),
         )

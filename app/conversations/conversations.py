@@ -1,19 +1,21 @@
 """What an owner can do with conversations, but for sending: list, read, rename, change, delete."""
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, delete, exists, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.clock import Clock
+from app.conversations.blanking import blank_turns
 from app.conversations.figures import TurnFigures
 from app.conversations.live import LiveTurns
 from app.conversations.ownership import live_turn_id, owned_conversation, system_prompt_of
-from app.conversations.tree import Node, active_path, load_nodes
-from app.conversations.views import ConversationSummary, ConversationView, MessageView
+from app.conversations.tree import Node, active_path, branches_of, leaf_below, load_nodes
+from app.conversations.views import Branch, ConversationSummary, ConversationView, MessageView
 from app.database import Database
 from app.errors import Conflict, InvalidInput
-from app.models import TURN_IS_LIVE, AuditEntry, Conversation, Message, Submission, SystemPrompt, Turn
+from app.models import TURN_IS_LIVE, AuditEntry, Conversation, Message, SystemPrompt, Turn
 from app.text import clean_user_text, first_words
 
 LONGEST_TITLE = 200
@@ -50,28 +52,41 @@ class Conversations:
         async with self._database.read() as session:
             return [ConversationSummary(*row) for row in await session.execute(query)]
 
-    async def view(self, owner_id: UUID, conversation_id: UUID) -> ConversationView:
-        """The active branch; a live answer has the text of its event log up to `cursor`."""
+    async def view(self, owner_id: UUID, conversation_id: UUID, through: UUID | None = None) -> ConversationView:
+        """The active branch, or the one that goes `through` this message; a missing one changes nothing.
+
+        A live answer has the text of its event log up to `cursor`.
+        """
         async with self._database.read() as session:
             conversation = await owned_conversation(session, owner_id, conversation_id)
             system_prompt = await system_prompt_of(session, conversation)
             nodes = await load_nodes(session, conversation_id)
-            figures = await _figures_by_answer(session, conversation_id)
-        path = active_path(nodes, conversation.active_leaf_id)
+            turns = await _turns_by_answer(session, conversation_id)
+        leaf = conversation.active_leaf_id
+        if through in {node.id for node in nodes}:
+            assert through is not None
+            leaf = leaf_below(nodes, through)
+        branches = branches_of(nodes)
         return ConversationView(
             id=conversation.id,
             reference=conversation.reference,
             title=conversation.title,
             system_prompt=system_prompt,
-            messages=tuple(self._message(node, figures.get(node.id)) for node in path),
-            live_turn_id=next((turn.id for turn in figures.values() if turn.live), None),
+            messages=tuple(
+                self._message(node, turns.get(node.id, []), branches.get(node.id)) for node in active_path(nodes, leaf)
+            ),
+            live_turn_id=next((turns_[-1].id for turns_ in turns.values() if turns_[-1].live), None),
             updated_at=conversation.updated_at,
         )
 
-    def _message(self, node: Node, turn: TurnFigures | None) -> MessageView:
+    def _message(self, node: Node, turns: Sequence[TurnFigures], branch: Branch | None) -> MessageView:
+        turn = turns[-1] if turns else None
         live = self._live.snapshot(turn.id) if turn and turn.live else None
         text, cursor = (live.text, live.cursor) if live else (node.text, 0)
-        return MessageView(node.id, node.role, text, node.context_note, turn, cursor)
+        if turn and len(text) == (turn.prefill_chars or 0):
+            cursor = 0  # Without text of its own yet, the log is read from its start, for what it says of the queue.
+        parts = 1 + sum(each.kind == "continue" for each in turns)
+        return MessageView(node.id, node.role, text, node.context_note, turn, cursor, parts, branch)
 
     async def set_system_prompt(self, owner_id: UUID, conversation_id: UUID, text: str) -> None:
         """Affects later turns only. Conflict while a turn is live."""
@@ -132,36 +147,21 @@ async def store_system_prompt(session: AsyncSession, text: str) -> UUID | None:
     return prompt.id
 
 
-async def _figures_by_answer(session: AsyncSession, conversation_id: UUID) -> dict[UUID, TurnFigures]:
-    """The newest turn of each answer."""
-    query = select(Turn).where(_turns_of(conversation_id)).order_by(Turn.id)
-    turns = await session.scalars(query)
-    return {turn.assistant_message_id: TurnFigures.of(turn) for turn in turns if turn.assistant_message_id}
+async def _turns_by_answer(session: AsyncSession, conversation_id: UUID) -> dict[UUID, list[TurnFigures]]:
+    """The turns of each answer, oldest first."""
+    found: dict[UUID, list[TurnFigures]] = {}
+    for turn in await session.scalars(select(Turn).where(_turns_of(conversation_id)).order_by(Turn.id)):
+        if turn.assistant_message_id is not None:
+            found.setdefault(turn.assistant_message_id, []).append(TurnFigures.of(turn))
+    return found
 
 
 async def _remove_content(session: AsyncSession, conversation: Conversation) -> None:
     turns = _turns_of(conversation.id)
     used = select(Turn.system_prompt_id).where(turns, Turn.system_prompt_id.is_not(None))
     prompts = {*await session.scalars(used), conversation.system_prompt_id}
-    await session.execute(
-        delete(Submission).where(Submission.turn_id.in_(select(Turn.id).where(turns).scalar_subquery()))
-    )
-    await session.execute(
-        update(Turn)
-        .where(turns)
-        .values(
-            user_message_id=None,
-            assistant_message_id=None,
-            history_start_message_id=None,
-            system_prompt_id=None,
-            request_sha256=None,
-            backend_message_id=None,
-            stop_sequence=None,
-            error_message=None,
-            diverged_where=None,
-            diverged_offset=None,
-        )
-    )
+    await blank_turns(session, turns)
+    await session.execute(update(Turn).where(turns).values(system_prompt_id=None))
     conversation.title = ""
     conversation.salt = None
     conversation.system_prompt_id = None

@@ -18,6 +18,7 @@ class TurnFigures:
 
     `outcome` names a known reason for a shortfall: `system_prompt_edited` since the base turn, `history_trimmed`
     by this turn, or None. `history_start_message_id` is the first message that was sent, None for the root.
+    `prefill_chars` is how much of its answer stood there before a turn that continues it.
     """
 
     id: UUID
@@ -42,6 +43,7 @@ class TurnFigures:
     finished_at: datetime | None
     outcome: str | None = None
     history_start_message_id: UUID | None = None
+    prefill_chars: int | None = None
 
     @classmethod
     def of(cls, turn: Turn) -> "TurnFigures":

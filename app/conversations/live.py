@@ -7,7 +7,7 @@ from uuid import UUID
 
 @dataclass(frozen=True, slots=True)
 class LiveText:
-    """`text` holds exactly the deltas of the events up to `cursor`."""
+    """`text` is what the answer had before its log began, and the deltas of the events up to `cursor`."""
 
     text: str
     cursor: int

@@ -10,11 +10,17 @@ from inference_client import Message
 class Answer:
     """`accepted_at` is when the send was accepted, on the same monotonic clock, in seconds.
 
+    `prefix` is the text that the turn goes on from; it counts as text of the answer, not as text of this turn.
     `changes` grows with everything that a checkpoint would store.
     """
 
     def __init__(
-        self, accepted_at: float, *, early_start: bool, monotonic: Callable[[], float] = time.monotonic
+        self,
+        accepted_at: float,
+        *,
+        early_start: bool,
+        prefix: str = "",
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._monotonic = monotonic
         self._early_start = early_start
@@ -23,8 +29,7 @@ class Answer:
         self._started_at: float | None = None
         self._first_text_at: float | None = None
         self._ended_at: float | None = None
-        self._parts: list[str] = []
-        self.length = 0
+        self._parts = [prefix]
         self.changes = 0
         self.reported = Reported()
         self.message_id: str | None = None
@@ -37,7 +42,7 @@ class Answer:
 
     @property
     def has_text(self) -> bool:
-        return self.length > 0
+        return self._first_text_at is not None
 
     def requested(self) -> None:
         """The request is about to be written."""
@@ -51,7 +56,6 @@ class Answer:
         if self._first_text_at is None:
             self._first_text_at = self._monotonic()
         self._parts.append(text)
-        self.length += len(text)
         self.changes += 1
 
     def take(self, message: Message) -> None:

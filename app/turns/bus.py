@@ -17,8 +17,8 @@ LONGEST_LOG = 4_000
 
 
 class Bus(Protocol):
-    def open(self, turn_id: UUID) -> None:
-        """Starts an empty log."""
+    def open(self, turn_id: UUID, text: str = "") -> None:
+        """Starts a log without events; `text` is what the answer has already."""
 
     def publish(self, turn_id: UUID, event: TurnEvent) -> None:
         """Appends; never waits. `end` closes the log. Nothing happens if the log was dropped."""
@@ -67,8 +67,8 @@ class MemoryBus:
         self._keep_seconds = keep_seconds
         self._monotonic = monotonic
 
-    def open(self, turn_id: UUID) -> None:
-        self._logs[turn_id] = _Log()
+    def open(self, turn_id: UUID, text: str = "") -> None:
+        self._logs[turn_id] = _Log(parts=[text])
 
     def publish(self, turn_id: UUID, event: TurnEvent) -> None:
         log = self._logs.get(turn_id)

@@ -57,12 +57,13 @@ class Job:
         self.ended = anyio.Event()
         self._shop = shop
         self._backend = shop.backends.choose()
-        self.answer = Answer(plan.accepted_at, early_start=self._backend.settings.early_message_start)
+        early_start = self._backend.settings.early_message_start
+        self.answer = Answer(plan.accepted_at, early_start=early_start, prefix=plan.prefix)
         self._scope = anyio.CancelScope()
         self._cut: Ending | None = None
         self._generated = False
         self._giving_up = anyio.Event()
-        shop.bus.open(plan.turn_id)
+        shop.bus.open(plan.turn_id, plan.prefix)
         self._events = Publisher(shop.bus, plan.turn_id, shop.rhythm.coalesce)
 
     @property

@@ -23,6 +23,10 @@ class Jobs:
         self._announced: set[UUID] = set()
         self.closed = False
 
+    @property
+    def takes_prefill(self) -> bool:
+        return self._shop.backends.choose().settings.prefill
+
     @contextmanager
     def announced(self, turn_id: UUID) -> Iterator[None]:
         """Says that this turn's row may appear before its job does."""

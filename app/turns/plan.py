@@ -8,7 +8,10 @@ from app.prompt import PathMessage
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`path` ends with the question; `accepted_at` is on the monotonic clock, in seconds."""
+    """`path` ends with the question, or with the answer that is continued, whose text so far is `prefix`.
+
+    `accepted_at` is on the monotonic clock, in seconds.
+    """
 
     turn_id: UUID
     conversation_id: UUID
@@ -21,3 +24,4 @@ class Plan:
     salt: bytes
     expected_read_tokens: int | None
     accepted_at: float
+    prefix: str = ""

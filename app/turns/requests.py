@@ -3,14 +3,26 @@
 from dataclasses import dataclass
 from uuid import UUID
 
+from app.conversations import TurnKind
+
 
 @dataclass(frozen=True, slots=True)
 class SendRequest:
-    """`conversation_id` None starts a conversation, and only then `system_prompt` counts."""
+    """One press of a button that asks the model for something.
+
+    question    `text` below `message_id`, the last message that the page showed; None: below the active leaf.
+                `conversation_id` None starts a conversation, and only then `system_prompt` counts.
+    edit        `text` beside the question `message_id`
+    regenerate  another answer beside the answer `message_id`, or the first one below a question
+    retry       the answer `message_id` once more
+    continue    more text for the answer `message_id`
+    """
 
     submission_key: str
-    text: str
+    text: str = ""
     conversation_id: UUID | None = None
+    message_id: UUID | None = None
+    kind: TurnKind = "question"
     system_prompt: str | None = None
     time_zone: str | None = None
 

@@ -5,6 +5,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 from uuid import UUID
 
 from sqlalchemy import select, update
@@ -12,18 +13,19 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from app import history as histories
 from app import prompt
-from app.accounting import expected_read
 from app.context_note import write_note
 from app.conversations import TurnFigures
 from app.conversations.conversations import store_system_prompt
 from app.conversations.ownership import owned_conversation, system_prompt_of
-from app.conversations.tree import Node, active_path, load_nodes
+from app.conversations.tree import Node, active_path, load_nodes, remember_path
 from app.database.types import new_id
 from app.errors import Conflict, NotFound, TooMany
 from app.models import TURN_IS_LIVE, Conversation, Message, Submission, SystemPrompt, Turn, User
 from app.text import first_words, is_blank
 from app.turns import workers
+from app.turns.base_turn import find_base
 from app.turns.fitting import Cut
+from app.turns.placement import Placement, may_continue, place
 from app.turns.plan import Plan
 from app.turns.question import Question
 from app.turns.requests import SentTurn
@@ -78,39 +80,43 @@ async def find_submission(session: AsyncSession, owner_id: UUID, question: Quest
     return SentTurn(conversation_id, turn_id, user_message_id, assistant_message_id)
 
 
-async def store_question(
+async def store_turn(
     session: AsyncSession, user: User, question: Question, acceptance: Acceptance, cut: Cut | None = None
 ) -> tuple[SentTurn, Plan]:
-    """Conflict while a turn is live here, TooMany at the owner's limit of live turns.
+    """NotFound and Conflict as `place` says; Conflict while a turn is live here, TooMany at the owner's limit.
 
     Without a `cut` the history begins where that of the base turn began.
     """
     conversation = await _conversation(session, user, question, acceptance)
     await _check_live(session, user.id, conversation.id, acceptance)
-    history = active_path(await load_nodes(session, conversation.id), conversation.active_leaf_id)
-    asked, answer = _messages(conversation, history, question, user, acceptance.now)
+    nodes = await load_nodes(session, conversation.id)
+    placement = place(question.kind, nodes, question.message_id, conversation.active_leaf_id)
+    if question.kind == "continue":
+        await _check_broke_off(session, placement)
+    asked_id, answer_id = await _messages(session, conversation, placement, question, user, acceptance.now)
     system_prompt = await system_prompt_of(session, conversation)
-    turn = await _turn(session, conversation, history, question, acceptance, system_prompt)
-    turn.user_message_id, turn.assistant_message_id = asked.id, answer.id
+    turn = await _turn(session, conversation, placement, question, acceptance, system_prompt)
+    turn.user_message_id, turn.assistant_message_id = asked_id, answer_id
+    turn.prefill_chars = len(placement.prefix) if question.kind == "continue" else None
     if cut is not None:
-        _trim(turn, cut, history, asked)
-    conversation.next_seq += 2
-    conversation.active_leaf_id = answer.id
+        _trim(turn, cut, placement, asked_id)
+    conversation.active_leaf_id = answer_id
     conversation.updated_at = acceptance.now
-    plan = _plan(conversation, history, asked, turn, system_prompt, user.id, acceptance)
-    asked.sent_sha256 = prompt.message_sha256(plan.salt, plan.path[-1])
-    await _hash_history(session, history, plan.salt)
+    path = active_path(await load_nodes(session, conversation.id), answer_id)
+    await remember_path(session, path)
+    plan = _plan(conversation, path, placement.prefix, turn, system_prompt, user.id, acceptance)
+    await _hash_path(session, path, plan.salt)
     submission = Submission(
         owner_id=user.id,
         submission_key=question.submission_key,
         body_sha256=question.body_sha256,
         turn_id=turn.id,
     )
-    # Step by step: without relationships the session does not know which row must come first.
-    for rows in ((asked, answer), (turn,), (submission,)):
-        session.add_all(rows)
+    # One after the other: without relationships the session does not know which row must come first.
+    for row in (turn, submission):
+        session.add(row)
         await session.flush()
-    return SentTurn(conversation.id, turn.id, asked.id, answer.id), plan
+    return SentTurn(conversation.id, turn.id, asked_id, answer_id), plan
 
 
 async def _conversation(session: AsyncSession, user: User, question: Question, acceptance: Acceptance) -> Conversation:
@@ -162,49 +168,74 @@ async def _blocked(
     return None
 
 
-def _messages(
-    conversation: Conversation, history: Sequence[Node], question: Question, user: User, now: datetime
-) -> tuple[Message, Message]:
-    """The question with its frozen note, and the empty answer below it."""
-    asked = Message(
+async def _check_broke_off(session: AsyncSession, placement: Placement) -> None:
+    assert placement.answer is not None
+    newest = select(Turn).where(Turn.assistant_message_id == placement.answer.id).order_by(Turn.id.desc()).limit(1)
+    turn = await session.scalar(newest)
+    if turn is None or not may_continue(TurnFigures.of(turn)):
+        raise Conflict("This answer cannot be continued.")
+
+
+async def _messages(
+    session: AsyncSession,
+    conversation: Conversation,
+    placement: Placement,
+    question: Question,
+    user: User,
+    now: datetime,
+) -> tuple[UUID, UUID]:
+    """The ids of question and answer; those that are not there yet are made, the question with its frozen note."""
+    asked_id = placement.asked.id if placement.asked else None
+    if asked_id is None:
+        parent_id = placement.history[-1].id if placement.history else None
+        note = write_note(now, question.time_zone, user.time_zone)
+        asked_id = await _add_message(session, conversation, parent_id, "user", now, question.text, note)
+    if placement.answer is None:
+        return asked_id, await _add_message(session, conversation, asked_id, "assistant", now)
+    # Its hash, if it has one, is that of the text without what is written now.
+    await session.execute(update(Message).where(Message.id == placement.answer.id).values(sent_sha256=None))
+    return asked_id, placement.answer.id
+
+
+async def _add_message(
+    session: AsyncSession,
+    conversation: Conversation,
+    parent_id: UUID | None,
+    role: Literal["user", "assistant"],
+    now: datetime,
+    text: str = "",
+    note: str | None = None,
+) -> UUID:
+    message = Message(
         id=new_id(),
         conversation_id=conversation.id,
-        parent_id=history[-1].id if history else None,
+        parent_id=parent_id,
         seq=conversation.next_seq,
-        role="user",
-        text=question.text,
-        context_note=write_note(now, question.time_zone, user.time_zone),
+        role=role,
+        text=text,
+        context_note=note,
         created_at=now,
     )
-    answer = Message(
-        id=new_id(),
-        conversation_id=conversation.id,
-        parent_id=asked.id,
-        seq=conversation.next_seq + 1,
-        role="assistant",
-        text="",
-        created_at=now,
-    )
-    return asked, answer
+    conversation.next_seq += 1
+    session.add(message)
+    await session.flush()
+    return message.id
 
 
 async def _turn(
     session: AsyncSession,
     conversation: Conversation,
-    history: Sequence[Node],
+    placement: Placement,
     question: Question,
     acceptance: Acceptance,
     system_prompt: str,
 ) -> Turn:
-    base = await _base_turn(session, history)
-    expected = expected_read(
-        TurnFigures.of(base).reported if base else None, stop_reason=base.stop_reason if base else None
-    )
+    base, expected = await find_base(session, question.kind, placement)
     return Turn(
         id=question.turn_id,
         conversation_id=conversation.id,
         purpose="chat",
-        kind="question",
+        kind=question.kind,
         base_turn_id=base.id if base else None,
         system_prompt_id=conversation.system_prompt_id,
         history_start_message_id=base.history_start_message_id if base else None,
@@ -219,11 +250,11 @@ async def _turn(
     )
 
 
-def _trim(turn: Turn, cut: Cut, history: Sequence[Node], asked: Message) -> None:
+def _trim(turn: Turn, cut: Cut, placement: Placement, asked_id: UUID) -> None:
     """Conflict where another window has gone on meanwhile from what the cut was made for."""
-    if cut.leaf_id != (history[-1].id if history else None):
+    if cut.leaf_id != (placement.history[-1].id if placement.history else None):
         raise Conflict("This conversation has changed in another window; send again.")
-    turn.history_start_message_id = cut.start_id or asked.id
+    turn.history_start_message_id = cut.start_id or asked_id
     turn.outcome = turn.outcome or HISTORY_TRIMMED
 
 
@@ -239,40 +270,25 @@ def _params(conversation: Conversation, limits: SendLimits) -> str:
     return json.dumps(params, sort_keys=True, separators=(",", ":"))
 
 
-async def _base_turn(session: AsyncSession, history: Sequence[Node]) -> Turn | None:
-    """The last turn of the nearest answer that is sent again; one with usage before one without."""
-    answer = next((n for n in reversed(history) if n.role == "assistant" and not is_blank(n.text)), None)
-    if answer is None:
-        return None
-    query = (
-        select(Turn)
-        .where(Turn.assistant_message_id == answer.id)
-        .order_by(Turn.input_tokens.is_(None), Turn.id.desc())
-        .limit(1)
-    )
-    return await session.scalar(query)
-
-
 def _plan(
     conversation: Conversation,
-    history: Sequence[Node],
-    asked: Message,
+    path: Sequence[Node],
+    prefix: str,
     turn: Turn,
     system_prompt: str,
     owner_id: UUID,
     acceptance: Acceptance,
 ) -> Plan:
     assert turn.assistant_message_id is not None
-    start_id = turn.history_start_message_id
-    sent = () if start_id == asked.id else histories.sent_part(history, start_id)
-    path = [prompt.PathMessage(node.role, node.text, node.context_note) for node in sent]
+    sent = histories.sent_part(path if prefix else path[:-1], turn.history_start_message_id)
     return Plan(
         turn_id=turn.id,
         conversation_id=conversation.id,
         assistant_message_id=turn.assistant_message_id,
         owner_id=owner_id,
         system_prompt=system_prompt,
-        path=(*path, prompt.PathMessage("user", asked.text, asked.context_note)),
+        path=tuple(prompt.PathMessage(node.role, node.text, node.context_note) for node in sent),
+        prefix=prefix,
         model=conversation.model,
         max_tokens=json.loads(turn.params)["max_tokens"],
         salt=conversation.salt or b"",
@@ -281,9 +297,9 @@ def _plan(
     )
 
 
-async def _hash_history(session: AsyncSession, history: Sequence[Node], salt: bytes) -> None:
-    """An answer gets the hash of what is sent when it is sent for the first time."""
-    for node in history:
+async def _hash_path(session: AsyncSession, path: Sequence[Node], salt: bytes) -> None:
+    """A message gets the hash of what is sent when it is sent whole for the first time; the answer grows yet."""
+    for node in path[:-1]:
         if node.sent_sha256 is None and not is_blank(node.text):
             sent = prompt.PathMessage(node.role, node.text, node.context_note)
             digest = prompt.message_sha256(salt, sent)

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, CursorResult, Update, exists, func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import aliased
 
 from app import accounting
 from app.models import TURN_IS_LIVE, Conversation, Message, Turn
@@ -45,15 +46,20 @@ async def end_turn(session: AsyncSession, plan: Plan, answer: Answer, ending: En
     """Stores the whole result; False, and no change, if the turn was ended or deleted before.
 
     A worker that the database was away from may have been taken for dead wrongly. The true end replaces that
-    one as long as nobody has gone on from the text.
+    one as long as nobody has gone on from the text, below it or in another turn of the same answer.
     """
     await session.execute(
         select(Conversation.id).where(Conversation.id == plan.conversation_id).with_for_update(key_share=True)
     )
     ended = await close_turn(session, plan.turn_id, ending, now, _figures(plan, answer))
     if not ended and ending != ROWS_GONE:
-        mistaken = (Turn.error_type == WORKER_LOST.error_type) & ~exists().where(
-            Message.conversation_id == plan.conversation_id, Message.parent_id == plan.assistant_message_id
+        later = aliased(Turn)
+        mistaken = (
+            (Turn.error_type == WORKER_LOST.error_type)
+            & ~exists().where(
+                Message.conversation_id == plan.conversation_id, Message.parent_id == plan.assistant_message_id
+            )
+            & ~exists().where(later.assistant_message_id == plan.assistant_message_id, later.id > plan.turn_id)
         )
         ended = await _close(session, plan.turn_id, mistaken, ending, now, _figures(plan, answer))
     if ended:

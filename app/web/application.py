@@ -18,6 +18,7 @@ from app.turns.rhythm import Rhythm
 from app.web import (
     context_fragment,
     conversation_pages,
+    message_routes,
     operator_pages,
     sending,
     setup_page,
@@ -39,6 +40,8 @@ from app.web.security_headers import SecurityHeadersMiddleware
 from app.web.session_cookie import CookieJar, SessionMiddleware
 from app.web.transcript import Transcript
 
+_MESSAGE = "/conversations/{conversation_id:uuid}/messages/{message_id:uuid}"
+
 PAGE_ROUTES = [
     Route("/", conversation_pages.new_conversation),
     Route("/setup", setup_page.setup_page, methods=["GET"]),
@@ -50,7 +53,15 @@ PAGE_ROUTES = [
     Route("/conversations/{conversation_id:uuid}", conversation_pages.conversation),
     Route("/conversations/{conversation_id:uuid}/context", context_fragment.context),
     Route("/conversations/{conversation_id:uuid}/messages", sending.send_message, methods=["POST"]),
-    Route("/conversations/{conversation_id:uuid}/messages/{message_id:uuid}", sending.message),
+    Route(_MESSAGE, sending.message),
+    Route(f"{_MESSAGE}/edit", message_routes.edit_message, methods=["POST"]),
+    Route(f"{_MESSAGE}/regenerate", message_routes.ask_again, methods=["POST"]),
+    Route(f"{_MESSAGE}/retry", message_routes.ask_again, methods=["POST"]),
+    Route(f"{_MESSAGE}/continue", message_routes.ask_again, methods=["POST"]),
+    Route(f"{_MESSAGE}/select", message_routes.select_branch, methods=["POST"]),
+    Route(f"{_MESSAGE}/text", message_routes.message_text),
+    Route(f"{_MESSAGE}/delete", message_routes.confirm_delete_message, methods=["GET"]),
+    Route(f"{_MESSAGE}/delete", message_routes.delete_message, methods=["POST"]),
     Route("/conversations/{conversation_id:uuid}/title", conversation_pages.rename, methods=["POST"]),
     Route(
         "/conversations/{conversation_id:uuid}/system-prompt",

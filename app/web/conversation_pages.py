@@ -1,6 +1,5 @@
 """A conversation to read and to write in, a new one, and what can be done with it as a whole."""
 
-import uuid
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +16,7 @@ from app.web.forms import field
 from app.web.pages import pages_of
 from app.web.problem_words import error_words
 from app.web.system_prompt_hints import hints_of
-from app.web.transcript import transcript_of
+from app.web.transcript import new_submission_key, transcript_values
 from app.web.visit import account_of, house_of, visit_of, wants_fragment
 
 
@@ -37,17 +36,24 @@ async def new_conversation_page(
         status=status,
         headers=headers,
         hints=hints_of(values["system_prompt"], None, None, visit_of(request).language),
-        **{**await _around(request), **values},
+        **{**await around(request), **values},
     )
 
 
 async def conversation(request: Request) -> Response:
     """The page; our script gets only the messages, to catch up with what happened in another window."""
-    view = await view_of(request)
+    view = await view_of(request, through=id_of_query(request, "leaf") or id_of_query(request, "edit"))
     if not wants_fragment(request):
-        return await conversation_page(request, view)
-    shown = await transcript_of(request).show(view, visit_of(request).language)
-    return pages_of(request).response(request, "fragments/messages.html", messages=shown, conversation=view)
+        return await conversation_page(request, view, **editing_values(view, id_of_query(request, "edit")))
+    return pages_of(request).response(request, "fragments/messages.html", **await transcript_values(request, view))
+
+
+def editing_values(view: ConversationView, message_id: UUID | None, text: str | None = None) -> dict[str, Any]:
+    """For the page on which this question is open for editing, with its own words or those typed so far."""
+    for message in view.messages:
+        if message.id == message_id and message.role == "user" and view.live_turn_id is None:
+            return {"editing": message.id, "edit_text": message.text if text is None else text, "edit_problem": None}
+    return {}
 
 
 async def conversation_page(
@@ -60,7 +66,6 @@ async def conversation_page(
 ) -> Response:
     """The page of the conversation; after a failed change with what was typed and what went wrong."""
     language = visit_of(request).language
-    shown = await transcript_of(request).show(view, language)
     speed = await house_of(request).turns.prefill_speed()
     return pages_of(request).response(
         request,
@@ -68,9 +73,8 @@ async def conversation_page(
         status=status,
         headers=headers,
         **{
-            **await _around(request),
-            "conversation": view,
-            "messages": shown,
+            **await around(request),
+            **await transcript_values(request, view),
             "system_prompt": view.system_prompt,
             "title": view.title,
             "max_title": LONGEST_TITLE,
@@ -111,8 +115,9 @@ async def rename(request: Request) -> Response:
 
 async def confirm_delete(request: Request) -> Response:
     view = await view_of(request)
-    around = await _around(request)
-    return pages_of(request).response(request, "delete_conversation.html", conversation=view, **around)
+    return pages_of(request).response(
+        request, "delete_conversation.html", **{**await around(request), "conversation": view}
+    )
 
 
 async def delete(request: Request) -> Response:
@@ -120,10 +125,10 @@ async def delete(request: Request) -> Response:
     return RedirectResponse("/", 303)
 
 
-async def view_of(request: Request) -> ConversationView:
+async def view_of(request: Request, through: UUID | None = None) -> ConversationView:
     """The conversation that the path names; NotFound for everybody but its owner."""
     owner = account_of(request).id
-    return await house_of(request).conversations.view(owner, conversation_id_of(request))
+    return await house_of(request).conversations.view(owner, conversation_id_of(request), through)
 
 
 def conversation_id_of(request: Request) -> UUID:
@@ -131,8 +136,12 @@ def conversation_id_of(request: Request) -> UUID:
     return conversation_id
 
 
-def new_submission_key() -> str:
-    return uuid.uuid4().hex
+def id_of_query(request: Request, name: str) -> UUID | None:
+    """None where the address has no such id, or none that is one."""
+    try:
+        return UUID(request.query_params.get(name, ""))
+    except ValueError:
+        return None
 
 
 async def _settings_refused(request: Request, error: InvalidInput | Conflict, **typed: Any) -> Response:
@@ -141,7 +150,7 @@ async def _settings_refused(request: Request, error: InvalidInput | Conflict, **
     return await conversation_page(request, view, status=status_of(error), settings_problem=words, **typed)
 
 
-async def _around(request: Request) -> dict[str, Any]:
+async def around(request: Request) -> dict[str, Any]:
     """What stands around every page of somebody who has signed in."""
     house = house_of(request)
     return {

@@ -25,15 +25,17 @@ class Footer:
     details: tuple[tuple[str, str], ...]
 
 
-def footer_of(figures: TurnFigures, *, has_base: bool, language: Language) -> Footer:
-    parts = (
+def footer_of(figures: TurnFigures, *, has_base: bool, language: Language, parts: int = 1) -> Footer:
+    """`figures` are those of the last of the `parts` turns that wrote the answer."""
+    said = (
         _prompt_part(figures, language),
         _written_part(figures, language),
         _first_token_part(figures, language),
         speed_words(figures, language),
         ending_words(figures, language),
+        language.gettext("in %(n)s parts", n=language.number(parts)) if parts > 1 else None,
     )
-    return Footer(tuple(part for part in parts if part), _details(figures, has_base, language))
+    return Footer(tuple(part for part in said if part), _details(figures, has_base, language))
 
 
 def _prompt_part(figures: TurnFigures, language: Language) -> str:

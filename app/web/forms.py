@@ -2,6 +2,7 @@
 
 from typing import cast
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from starlette.requests import Request
 
@@ -39,6 +40,14 @@ def field(request: Request, name: str) -> str:
 
 def optional_field(request: Request, name: str) -> str | None:
     return field(request, name) or None
+
+
+def id_field(request: Request, name: str) -> UUID | None:
+    """None where the field is empty or no id."""
+    try:
+        return UUID(field(request, name))
+    except ValueError:
+        return None
 
 
 def locale_field(request: Request) -> str | None:

@@ -4,23 +4,25 @@ Whatever goes wrong, the text that was typed comes back with the answer; for wha
 page gives it back.
 """
 
+from uuid import UUID
+
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from app.conversations.views import ConversationView
 from app.errors import Conflict, InvalidInput, NotFound, RecountError, TooMany
 from app.turns.requests import SendRequest, SentTurn
 from app.web.conversation_pages import (
     conversation_id_of,
     conversation_page,
     new_conversation_page,
-    new_submission_key,
     view_of,
 )
 from app.web.error_pages import headers_of, status_of
-from app.web.forms import field, optional_field
+from app.web.forms import field, id_field, optional_field
 from app.web.pages import pages_of
 from app.web.problem_words import error_words
-from app.web.transcript import transcript_of
+from app.web.transcript import new_submission_key, transcript_values
 from app.web.visit import account_of, house_of, visit_of, wants_fragment
 
 SUBMISSION_KEY_HEADER = "submission-key"
@@ -50,6 +52,7 @@ async def send_message(request: Request) -> Response:
         submission_key=field(request, "submission_key"),
         text=field(request, "text"),
         conversation_id=conversation_id_of(request),
+        message_id=id_field(request, "below"),
         time_zone=optional_field(request, "time_zone"),
     )
     try:
@@ -65,26 +68,32 @@ async def send_message(request: Request) -> Response:
 
 async def message(request: Request) -> Response:
     """One message as it stands now: what the page puts in the place of a finished stream."""
-    view = await view_of(request)
-    shown = await transcript_of(request).show(view, visit_of(request).language)
-    wanted = [each for each in shown if each.message.id == request.path_params["message_id"]]
-    if not wanted:
+    message_id: UUID = request.path_params["message_id"]
+    view = await view_of(request, through=message_id)
+    if message_id not in {each.id for each in view.messages}:
         raise NotFound
-    return pages_of(request).response(request, "fragments/messages.html", messages=wanted, conversation=view)
+    return await _some_messages(request, view, {message_id})
 
 
 async def _sent_messages(request: Request, sent: SentTurn) -> Response:
     view = await view_of(request)
-    shown = await transcript_of(request).show(view, visit_of(request).language)
-    new = [each for each in shown if each.message.id in (sent.user_message_id, sent.assistant_message_id)]
-    return pages_of(request).response(
-        request,
-        "fragments/messages.html",
-        status=201,
-        headers={SUBMISSION_KEY_HEADER: new_submission_key()},
-        messages=new,
-        conversation=view,
+    headers = {SUBMISSION_KEY_HEADER: new_submission_key()}
+    return await _some_messages(
+        request, view, {sent.user_message_id, sent.assistant_message_id}, status=201, headers=headers
     )
+
+
+async def _some_messages(
+    request: Request,
+    view: ConversationView,
+    ids: set[UUID],
+    *,
+    status: int = 200,
+    headers: dict[str, str] | None = None,
+) -> Response:
+    values = await transcript_values(request, view)
+    values["messages"] = [shown for shown in values["messages"] if shown.message.id in ids]
+    return pages_of(request).response(request, "fragments/messages.html", status=status, headers=headers, **values)
 
 
 async def _conversation_gone(request: Request, wanted: SendRequest) -> Response:

@@ -25,6 +25,8 @@ SENTENCES = frozenset(
         marked("This form was sent before with another text."),
         marked("An answer is being written here."),
         marked("%(n1)s answers are being written for you; wait for one or stop it."),
+        marked("This answer cannot be continued."),
+        marked("The model server cannot continue an answer."),
         marked("The app is being restarted."),
         marked("A message cannot be empty."),
         marked("%(n1)s characters; at most %(n2)s are possible."),

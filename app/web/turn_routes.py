@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from app.turns.events import TurnEvent
-from app.web.forms import field
+from app.web.forms import id_field
 from app.web.visit import account_of, house_of, wants_fragment
 
 SEND_TIMEOUT_SECONDS = 30  # A peer that takes nothing for this long has gone.
@@ -40,10 +40,8 @@ async def stop_turn(request: Request) -> Response:
 
 
 def _back_to_conversation(request: Request) -> str:
-    try:
-        return f"/conversations/{UUID(field(request, 'conversation_id'))}"
-    except ValueError:
-        return "/"
+    conversation_id = id_field(request, "conversation_id")
+    return f"/conversations/{conversation_id}" if conversation_id else "/"
 
 
 def _turn_id(request: Request) -> UUID:

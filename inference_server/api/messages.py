@@ -147,6 +147,9 @@ def _message(generator: Generator, generation: Generation) -> dict[str, Any]:
 
 
 def _event(name: str, **fields: Any) -> ServerSentEvent:
-    """One event: its data is one line of JSON that repeats the event's name."""
-    data = json.dumps({"type": name, **fields}, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    """One event: its data is one line of JSON that repeats the event's name.
+
+    In ASCII, because many readers take U+2028 and its like, which text may have in it, for the end of a line.
+    """
+    data = json.dumps({"type": name, **fields}, separators=(",", ":"), allow_nan=False)
     return ServerSentEvent(event=name, data=data, sep="\n")

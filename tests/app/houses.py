@@ -36,7 +36,7 @@ class MovingClock:
 
 
 def settings_for(database_url: str, backend_url: str, **changes: object) -> Settings:
-    backend = Backend(name="scripted", base_url=backend_url, early_message_start=True)
+    backend = Backend(name="scripted", base_url=backend_url, early_message_start=True, prefill=True)
     values = {"database_url": database_url, "backends": (backend,), "drain_seconds": 0, **changes}
     return Settings(_env_file=None, **values)
 

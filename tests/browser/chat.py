@@ -37,3 +37,9 @@ def footer(page: Page, number: int) -> str:
 def wait_until_complete(page: Page, count: int, *, seconds: float = 5) -> None:
     expect(page.locator("article.assistant[data-status]")).to_have_count(count, timeout=1000 * seconds)
     expect(page.locator("[data-dock]")).to_have_attribute("data-state", "idle")
+
+
+def markup(page: Page, number: int) -> str:
+    """The whole HTML of an answer but for the keys of its forms, which are new on every page."""
+    html = answers(page).nth(number - 1).inner_html()
+    return re.sub(r'(name="submission_key" value=")[^"]+', r"\1", html)

@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.app.markdown.corpus import LINKS, SCRIPTS
-from tests.browser.chat import answers, box, footer, live_text, say, wait_for_live_text, wait_until_complete
+from tests.browser.chat import answers, box, footer, live_text, markup, say, wait_for_live_text, wait_until_complete
 from tests.browser.conftest import RunningSite
 from tests.scripted_backend import Gate, answer, delta, ending, message_start, ping
 
@@ -35,9 +35,9 @@ def test_reload_in_mid_answer_loses_and_repeats_nothing(
         gate.open()
     wait_until_complete(page, 1)
     expect(page.locator(".rendered strong")).to_have_text("there")
-    live = answers(page).inner_html()
+    live = markup(page, 1)
     page.reload()
-    assert answers(page).inner_html() == live
+    assert markup(page, 1) == live
     assert page.locator("article").count() == 2
     assert len(site.backend.questions) == 1
 
@@ -151,10 +151,10 @@ def test_hostile_text_does_nothing_live_and_after(site: RunningSite, signed_in: 
     gate.open()
     wait_until_complete(page, 1)
     page.reload()
-    for link in answers(page).locator("a[href]").all():
+    for link in answers(page).locator(".answer a[href]").all():
         assert link.get_attribute("href").startswith(("http:", "https:", "mailto:"))  # type: ignore[union-attr]
     assert page.evaluate("window.pwned") is None
-    assert page.locator("article img, article svg, article iframe, article form, article script").count() == 0
+    assert page.locator(".answer :is(img, svg, iframe, form, script)").count() == 0
 
 
 def test_prefill_progress_is_told(site: RunningSite, signed_in: BrowserContext, page: Page) -> None:

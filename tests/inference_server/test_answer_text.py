@@ -1,5 +1,6 @@
 """The text of an answer on the wire: split characters, ends inside one, stop strings; streamed and whole alike."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -75,6 +76,18 @@ def test_characters_split_over_tokens_arrive_once_and_whole(
     assert whole["content"][0]["text"] == text
     assert not any("\ufffd" in delta for delta in deltas)
     assert whole["usage"]["output_tokens"] == len(tokens) + 1
+
+
+def test_every_line_is_a_line_for_readers_that_split_at_unicode_line_ends(
+    server: tuple[Served, Script], tiny_tokenizer: TextTokenizer
+) -> None:
+    served, script = server
+    text = "a\u2028b\u2029c\u0085d\x0be\x0cf\x1cg"
+    script.say(list(tiny_tokenizer.encode_content(text)))
+    body = {"model": "scripted", "messages": ASKED, "max_tokens": 100, "stream": True}
+    lines = served.http.post("/v1/messages", json=body).text.splitlines()
+    events = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
+    assert "".join(event["delta"]["text"] for event in events if event["type"] == "content_block_delta") == text
 
 
 @pytest.mark.parametrize("end", ["max_tokens", "end_turn"])

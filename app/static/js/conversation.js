@@ -1,6 +1,6 @@
 // The transcript: shows running answers as plain text, and puts the server's HTML in their place when they end.
 
-import { addCopyButtons } from "./copying.js";
+import { addCopyButtons, copyMessage } from "./copying.js";
 import { Scrolling } from "./scrolling.js";
 import { PAUSE, TurnStream } from "./stream.js";
 
@@ -40,6 +40,8 @@ export class Conversation {
     this.stopButton = /** @type {HTMLButtonElement} */ (this.stopForm.querySelector("button"));
     this.announcer = /** @type {HTMLElement} */ (document.querySelector("[data-announcer]"));
     this.scrolling = new Scrolling(document.querySelector("[data-to-latest]"));
+    /** @type {string | null} */
+    this.elsewhere = null;
   }
 
   start() {
@@ -53,7 +55,9 @@ export class Conversation {
     document.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && !event.isComposing && event.keyCode !== 229 && this.running) this.stop();
     });
-    this.scrolling.toEnd();
+    if (!location.hash) this.scrolling.toEnd();
+    this.transcript.addEventListener("submit", (event) => this.#act(event));
+    this.transcript.addEventListener("click", (event) => copyMessage(event, this.transcript));
     this.#followLive(this.transcript);
   }
 
@@ -66,6 +70,7 @@ export class Conversation {
     const elements = elementsOf(html);
     for (const article of elements.querySelectorAll("article")) document.getElementById(article.id)?.remove();
     this.transcript.append(elements);
+    this.#noteLeaf();
     this.scrolling.toEnd();
     this.#followLive(this.transcript);
   }
@@ -95,17 +100,58 @@ export class Conversation {
   async catchUp() {
     const response = await fetch(location.pathname, { headers: FRAGMENT_HEADERS });
     if (!response.ok) return;
-    const elements = elementsOf(await response.text());
+    this.#show(await response.text());
+    this.scrolling.toEnd();
+  }
+
+  /** Another answer, more of this one, or another branch. @param {SubmitEvent} event */
+  async #act(event) {
+    const form = /** @type {HTMLFormElement} */ (event.target);
+    if (!form.matches("[data-action]")) return;
+    event.preventDefault();
+    this.problem.replaceChildren();
+    const body = new URLSearchParams(/** @type {any} */ (new FormData(form)));
+    try {
+      const response = await fetch(form.action, { method: "POST", body, headers: FRAGMENT_HEADERS });
+      if (response.status >= 500) throw new Error(String(response.status));
+      if (response.ok) this.#show(await response.text());
+      else this.problem.replaceChildren(elementsOf(await response.text()));
+      this.#focusAfter(form);
+    } catch {
+      say(this.problem, this.transcript.dataset.failed);
+    }
+  }
+
+  /** @param {string} html all messages of a branch */
+  #show(html) {
+    const elements = elementsOf(html);
     addCopyButtons(elements, this.transcript);
     this.transcript.replaceChildren(elements);
-    this.scrolling.toEnd();
+    this.#noteLeaf();
     this.#followLive(this.transcript);
+  }
+
+  /** The button that was pressed may be gone: the arrows stay under the fingers. @param {HTMLFormElement} form */
+  #focusAfter(form) {
+    if (form.isConnected) return;
+    const target = new URL(form.action).pathname.match(/messages\/(.+)\/select$/);
+    const arrow = target && document.querySelector(`#message-${target[1]} .branch button:enabled`);
+    /** @type {HTMLElement} */ (arrow ?? this.transcript).focus({ preventScroll: true });
+  }
+
+  /** What is sent next stands below what is shown. */
+  #noteLeaf() {
+    const below = /** @type {HTMLInputElement} */ (this.composer.elements.namedItem("below"));
+    below.value = this.transcript.lastElementChild?.id.replace("message-", "") ?? "";
   }
 
   /** @param {ParentNode} root */
   #followLive(root) {
     const article = /** @type {HTMLElement | null} */ (root.querySelector("article[data-turn]"));
-    if (!article || !article.dataset.turn) return;
+    if (!article || !article.dataset.turn) {
+      this.#followElsewhere();
+      return;
+    }
     const turn = article.dataset.turn;
     const text = /** @type {HTMLElement} */ (article.querySelector("[data-text]"));
     const phase = /** @type {HTMLElement} */ (article.querySelector("[data-phase]"));
@@ -128,6 +174,15 @@ export class Conversation {
       },
       end: () => this.#settle(article),
     });
+  }
+
+  /** The answer that is being written stands on another branch than the one shown. */
+  #followElsewhere() {
+    const turn = this.stopForm.action.match(/turns\/(.+)\/stop$/)?.[1];
+    if (!this.running || !turn || this.elsewhere === turn) return;
+    this.elsewhere = turn;
+    const nothing = () => {};
+    new TurnStream(turn, 0, { append: nothing, replace: nothing, status: nothing, end: () => this.#setIdle(null) });
   }
 
   /** Asks for the answer as the server has it; if it is still being written there, follows on. */
@@ -159,12 +214,12 @@ export class Conversation {
     this.announce(this.announcer.dataset.started);
   }
 
-  /** @param {HTMLElement} settled */
+  /** @param {HTMLElement | null} settled the answer as it ended, where it is shown */
   #setIdle(settled) {
     this.dock.dataset.state = "idle";
     this.problem.replaceChildren(); // What stood there was about the running answer.
     this.#lockSettings(false);
-    const complete = settled.dataset.status === "completed";
+    const complete = settled?.dataset.status === "completed";
     this.announce(complete ? this.announcer.dataset.complete : this.announcer.dataset.ended);
     document.querySelector(".conversation-list [aria-current] .running-dot")?.remove();
   }

@@ -22,3 +22,20 @@ export function addCopyButtons(root, words) {
     frame.append(block, button);
   }
 }
+
+/**
+ * Copies the source of a message instead of opening it.
+ * @param {MouseEvent} event a click somewhere in the transcript
+ * @param {HTMLElement} words the element whose data attributes say that it worked
+ */
+export async function copyMessage(event, words) {
+  const link = /** @type {HTMLElement} */ (event.target).closest("a[data-copy-message]");
+  if (!(link instanceof HTMLAnchorElement) || !navigator.clipboard) return;
+  event.preventDefault();
+  const usual = link.textContent;
+  const response = await fetch(link.href);
+  if (!response.ok) return;
+  await navigator.clipboard.writeText(await response.text());
+  link.textContent = words.dataset.copied ?? "";
+  setTimeout(() => { link.textContent = usual; }, 1500);
+}
