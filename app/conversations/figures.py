@@ -42,8 +42,8 @@ class TurnFigures:
     created_at: datetime
     finished_at: datetime | None
     outcome: str | None = None
-    prefill_chars: int | None = None
     history_start_message_id: UUID | None = None
+    prefill_chars: int | None = None
 
     @classmethod
     def of(cls, turn: Turn) -> "TurnFigures":

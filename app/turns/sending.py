@@ -99,7 +99,7 @@ async def store_turn(
     turn.user_message_id, turn.assistant_message_id = asked_id, answer_id
     turn.prefill_chars = len(placement.prefix) if question.kind == "continue" else None
     if cut is not None:
-        _trim(turn, cut, placement.history, asked_id)
+        _trim(turn, cut, placement, asked_id)
     conversation.active_leaf_id = answer_id
     conversation.updated_at = acceptance.now
     path = active_path(await load_nodes(session, conversation.id), answer_id)
@@ -250,9 +250,9 @@ async def _turn(
     )
 
 
-def _trim(turn: Turn, cut: Cut, history: Sequence[Node], asked_id: UUID) -> None:
+def _trim(turn: Turn, cut: Cut, placement: Placement, asked_id: UUID) -> None:
     """Conflict where another window has gone on meanwhile from what the cut was made for."""
-    if cut.leaf_id != (history[-1].id if history else None):
+    if cut.leaf_id != (placement.history[-1].id if placement.history else None):
         raise Conflict("This conversation has changed in another window; send again.")
     turn.history_start_message_id = cut.start_id or asked_id
     turn.outcome = turn.outcome or HISTORY_TRIMMED

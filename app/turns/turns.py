@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.clock import Clock
 from app.context_note import write_note
-from app.conversations import BEYOND_LOGS, LiveText
+from app.conversations import BEYOND_LOGS, LiveText, TurnKind
 from app.conversations.owners import ask_turns_to_stop
 from app.conversations.ownership import live_turn_id, owned_conversation
 from app.conversations.tree import load_nodes
@@ -19,11 +19,12 @@ from app.errors import Conflict, NotFound, TooMany
 from app.models import TURN_IS_LIVE, Conversation, Turn
 from app.prompt import PathMessage
 from app.turns import fitting, following, sending, workers
+from app.turns.base_turn import find_base
 from app.turns.bus import Bus
 from app.turns.endings import ROWS_GONE, STOPPED
 from app.turns.events import TurnEvent
 from app.turns.jobs import Jobs
-from app.turns.placement import place
+from app.turns.placement import Placement, place
 from app.turns.prefill_speed import prefill_speed
 from app.turns.question import Question, check_request
 from app.turns.requests import SendRequest, SentTurn
@@ -85,9 +86,9 @@ class Turns:
     async def send(self, owner_id: UUID, request: SendRequest) -> SentTurn:
         """Stores what is new and starts its turn. The same key and body give the same turn again.
 
-        InvalidInput for an unusable text, and for one that does not fit the context window; Conflict while a turn is
-        live in the conversation, for a key that came with another body, and for an answer that cannot be continued;
-        TooMany at the limit of live turns; NotFound.
+        InvalidInput for an unusable text, and for one that does not fit the context window; Conflict while a turn
+        is live in the conversation, for a key that came with another body, and for an answer that cannot be
+        continued; TooMany at the limit of live turns; NotFound.
         """
         question = check_request(request, self._limits.max_message_characters)
         if request.kind == "continue" and not self.takes_prefill:
@@ -108,15 +109,17 @@ class Turns:
             self._jobs.start(plan)
         return sent
 
-    async def _cut(self, owner_id: UUID, question: Question) -> fitting.Cut | None:
-        """None too for what `send` will not accept, or has accepted before.
+    @property
+    def takes_prefill(self) -> bool:
+        """Whether answers can be continued where turns go to."""
+        return self._jobs.takes_prefill
 
-        A continued answer is never cut: nothing of what it goes on from may be missing.
-        """
+    async def _cut(self, owner_id: UUID, question: Question) -> fitting.Cut | None:
+        """None too for what `send` will not accept, or has accepted before."""
         standing = fitting.first_standing(question.system_prompt, self._limits.answer_tokens)
         new = PathMessage("user", question.text, write_note(self._clock(), question.time_zone, None))
         async with self._database.read() as session:
-            if question.kind == "continue" or await sending.find_submission(session, owner_id, question) is not None:
+            if await sending.find_submission(session, owner_id, question) is not None:
                 return None
             if question.conversation_id is not None:
                 conversation = await owned_conversation(session, owner_id, question.conversation_id)
@@ -124,17 +127,14 @@ class Turns:
                     return None
                 nodes = await load_nodes(session, conversation.id)
                 placement = place(question.kind, nodes, question.message_id, conversation.active_leaf_id)
+                if await _goes_on(session, question.kind, placement):
+                    return None
+                if placement.asked is not None:
+                    new = PathMessage("user", placement.asked.text, placement.asked.context_note)
                 standing = await fitting.standing_of(
                     session, conversation, placement.history, self._limits.answer_tokens
                 )
-                if placement.asked is not None:
-                    new = PathMessage("user", placement.asked.text, placement.asked.context_note)
         return await self._fits.check(owner_id, standing, new)
-
-    @property
-    def takes_prefill(self) -> bool:
-        """Whether answers can be continued where turns go to."""
-        return self._jobs.takes_prefill
 
     async def stop(self, owner_id: UUID, turn_id: UUID) -> None:
         """Ends the answer in the queue, while the prompt is read, or while it is written.
@@ -180,6 +180,16 @@ class Turns:
         with anyio.move_on_after(self._rhythm.stop_wait):
             async for _ in following.follow(self._bus, self._database, turn_id, BEYOND_LOGS, self._rhythm.poll):
                 pass
+
+
+async def _goes_on(session: AsyncSession, kind: TurnKind, placement: Placement) -> bool:
+    """Whether the turn sends a prompt that the model has taken before, or goes on with its own answer to it."""
+    if kind == "continue":
+        return True
+    if placement.asked is None:
+        return False
+    base, _ = await find_base(session, kind, placement)
+    return base is not None and base.user_message_id == placement.asked.id
 
 
 async def _owned_turn(session: AsyncSession, owner_id: UUID, turn_id: UUID) -> UUID:

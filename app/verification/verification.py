@@ -82,7 +82,7 @@ async def _find(session: AsyncSession, named: str) -> UUID:
 def _verify(stored: _Stored) -> Findings:
     findings = Findings(problems=_changed_messages(stored))
     for number, turn in enumerate(stored.turns, start=1):
-        if stored.conversation.deleted_at is not None or turn.user_message_id is None:
+        if stored.conversation.deleted_at is not None or _text_is_gone(turn):
             findings.deleted += 1
         elif turn.request_sha256 is None:
             findings.unhashed += 1
@@ -92,6 +92,10 @@ def _verify(stored: _Stored) -> Findings:
             findings.mismatching += 1
             findings.problems.append(Problem(stored.conversation.reference, f"turn {number}: {difference}"))
     return findings
+
+
+def _text_is_gone(turn: Turn) -> bool:
+    return turn.user_message_id is None or (turn.kind == "continue" and turn.assistant_message_id is None)
 
 
 def _changed_messages(stored: _Stored) -> list[Problem]:
