@@ -4,6 +4,7 @@ import logging
 from uuid import UUID
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from app.markdown import AnswerStream, BlockStreamer, Markdown
@@ -54,7 +55,7 @@ async def test_blocks_follow_their_text_and_are_all_there_before_the_end() -> No
     log = Log()
     for character in TEXT:
         log.publisher.text(character)
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()
     events = await log.ended()
     written = 0
     for event in events:
