@@ -59,7 +59,7 @@ class Completion:
         head = text.rstrip()[: -len(leaf.content)]
         exact = exact and begun.exact
         words = begun.text + text[len(text.rstrip()) :] + CARET if exact else begun.text.rstrip()
-        return head + words + begun.closers + _table_head(head + begun.text, leaf)
+        return head + words + begun.closers + _table_head(head + words, leaf)
 
     def _leaf(self, text: str) -> Token | None:
         """The paragraph, cell or code that the text ends in, if it is one."""

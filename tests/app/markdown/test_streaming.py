@@ -212,7 +212,7 @@ def test_preview_shows_no_bare_markup(text: str, html: str) -> None:
 def test_preview_makes_a_table_of_its_first_line() -> None:
     stream = STREAMER.begin()
     shown: list[SafeHtml] = []
-    for piece in ("| Name ", "| Va", "lue |\n", "|--", "-|---|\n", "| x | *y"):
+    for piece in ("| Name |", " ", "Va", "lue |\n", "|--", "-|---|\n", "| x | *y"):
         stream.take(piece)
         shown = [change.html for change in stream.preview() if isinstance(change, Preview)] or shown
         assert re.fullmatch(r"<table>.*</table>\n", shown[0], re.DOTALL)
