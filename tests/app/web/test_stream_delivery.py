@@ -10,6 +10,7 @@ import anyio
 import httpx
 import pytest
 
+from app.conversations import BEYOND_LOGS
 from app.turns.rhythm import Rhythm
 from tests.app.idle_proxy import idle_proxy
 from tests.app.web.conftest import OpenSite
@@ -90,8 +91,9 @@ def test_stream_that_breaks_in_the_app_ends_between_two_events_and_can_be_taken_
     assert body.count(b"event: ") == body.count(b"event: reset") == 1
     assert b"<html" not in body  # No error page behind the events.
     change(site, "UPDATE turns SET status = 'completed'")
-    events = read(mina, turn, last_event_id="1")
-    assert [(event.event, event.id) for event in events] == [("reset", "2"), ("end", "3")]
+    events = read(mina, turn, last_event_id=str(BEYOND_LOGS + 1))
+    assert [event.event for event in events] == ["reset", "end"]
+    assert [int(event.id) for event in events] == [BEYOND_LOGS + 2, BEYOND_LOGS + 3]
     assert text_of(events) == "This is answer number 1."
 
 
