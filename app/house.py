@@ -14,6 +14,7 @@ from app.auth.passwords import Passwords
 from app.auth.sign_in_limits import SignInLimits
 from app.clock import Clock, utc_now
 from app.conversations import Conversations
+from app.conversations.search import Search
 from app.database import Database, check_revision
 from app.database.types import new_id
 from app.models import StoredSetting
@@ -44,6 +45,7 @@ class House:
     sessions: Sessions
     setup: Setup
     conversations: Conversations
+    search: Search
     turns: Turns
     reports: Reports
 
@@ -129,6 +131,7 @@ def _house(
         ),
         setup=Setup(database, clock, passwords, code),
         conversations=Conversations(database, clock, live, max_characters=settings.max_message_characters),
+        search=Search(database),
         turns=turns,
         reports=Reports(database),
     )

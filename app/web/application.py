@@ -15,7 +15,7 @@ from app.house import open_house
 from app.markdown import Markdown
 from app.settings import Settings
 from app.turns.rhythm import Rhythm
-from app.web import conversation_pages, operator_pages, sending, setup_page, signing_in, turn_routes
+from app.web import conversation_pages, operator_pages, search_page, sending, setup_page, signing_in, turn_routes
 from app.web.assets import STATIC_FOLDER, STATIC_PREFIX, contents_version
 from app.web.body_limit import BodyLimitMiddleware
 from app.web.crash_page import CrashPageMiddleware
@@ -37,6 +37,7 @@ PAGE_ROUTES = [
     Route("/sign-in", signing_in.sign_in_page, methods=["GET"]),
     Route("/sign-in", signing_in.sign_in, methods=["POST"]),
     Route("/sign-out", signing_in.sign_out, methods=["POST"]),
+    Route("/search", search_page.search),
     Route("/conversations", sending.start_conversation, methods=["POST"]),
     Route("/conversations/{conversation_id:uuid}", conversation_pages.conversation),
     Route("/conversations/{conversation_id:uuid}/messages", sending.send_message, methods=["POST"]),

@@ -1,6 +1,5 @@
 """A conversation to read and to write in, a new one, and what can be done with it as a whole."""
 
-import uuid
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +13,7 @@ from app.web.error_pages import status_of
 from app.web.forms import field
 from app.web.pages import pages_of
 from app.web.problem_words import error_words
+from app.web.sidebar import around
 from app.web.transcript import transcript_of
 from app.web.visit import account_of, house_of, visit_of, wants_fragment
 
@@ -32,7 +32,7 @@ async def new_conversation_page(
         "new_conversation.html",
         status=status,
         headers=headers,
-        **{**await _around(request), "text": "", "system_prompt": "", "problem": None, **values},
+        **{**await around(request), "text": "", "system_prompt": "", "problem": None, **values},
     )
 
 
@@ -61,7 +61,7 @@ async def conversation_page(
         status=status,
         headers=headers,
         **{
-            **await _around(request),
+            **await around(request),
             "conversation": view,
             "messages": shown,
             "system_prompt": view.system_prompt,
@@ -100,8 +100,8 @@ async def rename(request: Request) -> Response:
 
 async def confirm_delete(request: Request) -> Response:
     view = await view_of(request)
-    around = await _around(request)
-    return pages_of(request).response(request, "delete_conversation.html", conversation=view, **around)
+    values = await around(request)
+    return pages_of(request).response(request, "delete_conversation.html", conversation=view, **values)
 
 
 async def delete(request: Request) -> Response:
@@ -120,21 +120,7 @@ def conversation_id_of(request: Request) -> UUID:
     return conversation_id
 
 
-def new_submission_key() -> str:
-    return uuid.uuid4().hex
-
-
 async def _settings_refused(request: Request, error: InvalidInput | Conflict, **typed: Any) -> Response:
     words = error_words(error, visit_of(request).language)
     view = await view_of(request)
     return await conversation_page(request, view, status=status_of(error), settings_problem=words, **typed)
-
-
-async def _around(request: Request) -> dict[str, Any]:
-    """What stands around every page of somebody who has signed in."""
-    house = house_of(request)
-    return {
-        "conversations": await house.conversations.list(account_of(request).id),
-        "submission_key": new_submission_key(),
-        "max_characters": house.settings.max_message_characters,
-    }

@@ -13,13 +13,13 @@ from app.web.conversation_pages import (
     conversation_id_of,
     conversation_page,
     new_conversation_page,
-    new_submission_key,
     view_of,
 )
 from app.web.error_pages import headers_of, status_of
 from app.web.forms import field, optional_field
 from app.web.pages import pages_of
 from app.web.problem_words import error_words
+from app.web.sidebar import new_submission_key
 from app.web.transcript import transcript_of
 from app.web.visit import account_of, house_of, visit_of, wants_fragment
 

@@ -22,6 +22,8 @@ SENTENCES = frozenset(
         marked("An answer is being written; stop it first."),
         marked("At most %(n1)s characters are possible."),
         marked("A title cannot be empty."),
+        marked("A search has at most %(n1)s characters."),
+        marked("A search has at most %(n1)s words."),
         marked("This form was sent before with another text."),
         marked("An answer is being written here."),
         marked("%(n1)s answers are being written for you; wait for one or stop it."),

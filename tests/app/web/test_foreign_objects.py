@@ -20,7 +20,7 @@ GUARDED = [
     if isinstance(route, Route) and "{" in route.path
     for method in sorted(route.methods or ())
 ]
-WITHOUT_OBJECT = {"/", "/setup", "/sign-in", "/sign-out", "/conversations", "/operator/conversations"}
+WITHOUT_OBJECT = {"/", "/setup", "/sign-in", "/sign-out", "/conversations", "/operator/conversations", "/search"}
 
 
 def filled(template: str, ids: dict[str, str]) -> str:

@@ -82,8 +82,8 @@ class Visitor:
 
     @property
     def form_token(self) -> str:
-        """Of any form of the last page."""
-        return forms_of(self.page.text)[0].fields["form_token"]
+        """Of any form of the last page that changes something."""
+        return next(form for form in forms_of(self.page.text) if form.method == "post").fields["form_token"]
 
     def send_as_script(self, path: str, text: str, key: str) -> httpx.Response:
         """What the composer's script does."""
