@@ -14,6 +14,8 @@ from app.auth.passwords import Passwords
 from app.auth.sign_in_limits import SignInLimits
 from app.clock import Clock, utc_now
 from app.conversations import Conversations
+from app.conversations.exporting import Exports
+from app.conversations.importing import Imports
 from app.conversations.search import Search
 from app.database import Database, check_revision
 from app.database.types import new_id
@@ -46,6 +48,8 @@ class House:
     setup: Setup
     conversations: Conversations
     search: Search
+    exports: Exports
+    imports: Imports
     turns: Turns
     reports: Reports
 
@@ -87,7 +91,7 @@ async def open_house(
             limits=SendLimits(settings.max_message_characters, settings.live_turns_per_user, settings.answer_tokens),
             rhythm=rhythm,
         )
-        house = _house(settings, database, clock, rhythm, turns, LiveLogs(bus, jobs, rhythm), limits)
+        house = _house(settings, database, clock, rhythm, turns, LiveLogs(bus, jobs, rhythm), limits, secret)
         await checkpointer.begin()
         beside = asyncio.create_task(checkpointer.run(), name="checkpointer")
         try:
@@ -114,6 +118,7 @@ def _house(
     turns: Turns,
     live: LiveLogs,
     limits: SignInLimits,
+    secret: bytes,
 ) -> House:
     passwords = Passwords()
     code = settings.setup_code.get_secret_value() if settings.setup_code else None
@@ -132,6 +137,8 @@ def _house(
         setup=Setup(database, clock, passwords, code),
         conversations=Conversations(database, clock, live, max_characters=settings.max_message_characters),
         search=Search(database),
+        exports=Exports(database, clock, secret),
+        imports=Imports(database, clock, secret),
         turns=turns,
         reports=Reports(database),
     )

@@ -16,6 +16,7 @@ from app.context_note import write_note
 from app.conversations import TurnFigures
 from app.conversations.conversations import store_system_prompt
 from app.conversations.ownership import owned_conversation, system_prompt_of
+from app.conversations.references import new_reference
 from app.conversations.tree import Node, active_path, load_nodes
 from app.database.types import new_id
 from app.errors import Conflict, NotFound, TooMany
@@ -28,7 +29,6 @@ from app.turns.requests import SentTurn
 
 SYSTEM_PROMPT_EDITED = "system_prompt_edited"
 _RETRY_AFTER_S = 5
-_REFERENCE_ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # Without what looks alike.
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ async def _conversation(session: AsyncSession, user: User, question: Question, a
     conversation = Conversation(
         id=new_id(),
         owner_id=user.id,
-        reference="".join(secrets.choice(_REFERENCE_ALPHABET) for _ in range(8)),
+        reference=new_reference(),
         title=first_words(question.text),
         system_prompt_id=await store_system_prompt(session, question.system_prompt),
         params="{}",

@@ -15,13 +15,23 @@ from app.house import open_house
 from app.markdown import Markdown
 from app.settings import Settings
 from app.turns.rhythm import Rhythm
-from app.web import conversation_pages, operator_pages, search_page, sending, setup_page, signing_in, turn_routes
+from app.web import (
+    conversation_pages,
+    export_routes,
+    import_page,
+    operator_pages,
+    search_page,
+    sending,
+    setup_page,
+    signing_in,
+    turn_routes,
+)
 from app.web.assets import STATIC_FOLDER, STATIC_PREFIX, contents_version
 from app.web.body_limit import BodyLimitMiddleware
 from app.web.crash_page import CrashPageMiddleware
 from app.web.error_pages import EXCEPTION_HANDLERS
 from app.web.form_guard import FormGuardMiddleware
-from app.web.forms import MAX_BODY_BYTES
+from app.web.forms import MAX_BODY_BYTES, MAX_UPLOAD_BYTES, UPLOAD_PATH
 from app.web.health import health
 from app.web.languages import load_languages
 from app.web.pages import Pages
@@ -50,6 +60,11 @@ PAGE_ROUTES = [
     ),
     Route("/conversations/{conversation_id:uuid}/delete", conversation_pages.confirm_delete, methods=["GET"]),
     Route("/conversations/{conversation_id:uuid}/delete", conversation_pages.delete, methods=["POST"]),
+    Route("/conversations/{conversation_id:uuid}/export.json", export_routes.export_file),
+    Route("/conversations/{conversation_id:uuid}/export.md", export_routes.export_markdown),
+    Route("/account/data", export_routes.export_everything),
+    Route(UPLOAD_PATH, import_page.import_page, methods=["GET"]),
+    Route(UPLOAD_PATH, import_page.import_conversation, methods=["POST"]),
     Route("/turns/{turn_id:uuid}/events", turn_routes.turn_events),
     Route("/turns/{turn_id:uuid}/stop", turn_routes.stop_turn, methods=["POST"]),
     Route("/operator/conversations", operator_pages.operator_conversations),
@@ -84,7 +99,7 @@ def create_app(settings: Settings, *, clock: Clock = utc_now, rhythm: Rhythm | N
             Middleware(SecurityHeadersMiddleware, secure=settings.secure_cookies),
             Middleware(CrashPageMiddleware),
             Middleware(TrustedHostMiddleware, allowed_hosts=settings.trusted_hosts or ["*"], www_redirect=False),
-            Middleware(BodyLimitMiddleware, max_bytes=MAX_BODY_BYTES),
+            Middleware(BodyLimitMiddleware, max_bytes=MAX_BODY_BYTES, larger={UPLOAD_PATH: MAX_UPLOAD_BYTES}),
             Middleware(GZipMiddleware, minimum_size=1000),
         ],
         exception_handlers=EXCEPTION_HANDLERS,

@@ -20,7 +20,17 @@ GUARDED = [
     if isinstance(route, Route) and "{" in route.path
     for method in sorted(route.methods or ())
 ]
-WITHOUT_OBJECT = {"/", "/setup", "/sign-in", "/sign-out", "/conversations", "/operator/conversations", "/search"}
+WITHOUT_OBJECT = {
+    "/",
+    "/setup",
+    "/sign-in",
+    "/sign-out",
+    "/conversations",
+    "/operator/conversations",
+    "/search",
+    "/account/data",
+    "/import",
+}
 
 
 def filled(template: str, ids: dict[str, str]) -> str:
