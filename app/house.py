@@ -14,6 +14,7 @@ from app.auth.passwords import Passwords
 from app.auth.sign_in_limits import SignInLimits
 from app.clock import Clock, utc_now
 from app.conversations import Conversations
+from app.conversations.choices import Choices
 from app.conversations.exporting import Exports
 from app.conversations.importing import Imports
 from app.conversations.search import Search
@@ -29,6 +30,7 @@ from app.turns.checkpointer import Checkpointer
 from app.turns.endings import SHUT_DOWN
 from app.turns.job import Workshop
 from app.turns.jobs import Jobs
+from app.turns.offered_models import OfferedModels
 from app.turns.rhythm import Rhythm
 from app.turns.sending import SendLimits
 from app.turns.turns import LiveLogs
@@ -48,6 +50,8 @@ class House:
     setup: Setup
     conversations: Conversations
     search: Search
+    choices: Choices
+    offered_models: OfferedModels
     exports: Exports
     imports: Imports
     turns: Turns
@@ -91,7 +95,7 @@ async def open_house(
             limits=SendLimits(settings.max_message_characters, settings.live_turns_per_user, settings.answer_tokens),
             rhythm=rhythm,
         )
-        house = _house(settings, database, clock, rhythm, turns, LiveLogs(bus, jobs, rhythm), limits, secret)
+        house = _house(settings, database, clock, rhythm, turns, LiveLogs(bus, jobs, rhythm), limits, secret, backends)
         await checkpointer.begin()
         beside = asyncio.create_task(checkpointer.run(), name="checkpointer")
         try:
@@ -119,6 +123,7 @@ def _house(
     live: LiveLogs,
     limits: SignInLimits,
     secret: bytes,
+    backends: Backends,
 ) -> House:
     passwords = Passwords()
     code = settings.setup_code.get_secret_value() if settings.setup_code else None
@@ -137,6 +142,8 @@ def _house(
         setup=Setup(database, clock, passwords, code),
         conversations=Conversations(database, clock, live, max_characters=settings.max_message_characters),
         search=Search(database),
+        choices=Choices(database, default_system_prompt=settings.default_system_prompt or ""),
+        offered_models=OfferedModels(backends),
         exports=Exports(database, clock, secret),
         imports=Imports(database, clock, secret),
         turns=turns,

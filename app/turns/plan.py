@@ -3,12 +3,16 @@
 from dataclasses import dataclass
 from uuid import UUID
 
+from app.conversations.params import Params
 from app.prompt import PathMessage
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """`path` ends with the question; `accepted_at` is on the monotonic clock, in seconds."""
+    """`path` ends with the question; `accepted_at` is on the monotonic clock, in seconds.
+
+    Of `params` the answer's length is in `max_tokens`, where the setting stands in for it.
+    """
 
     turn_id: UUID
     conversation_id: UUID
@@ -21,3 +25,4 @@ class Plan:
     salt: bytes
     expected_read_tokens: int | None
     accepted_at: float
+    params: Params

@@ -16,6 +16,7 @@ from app.context_note import write_note
 from app.conversations import TurnFigures
 from app.conversations.conversations import store_system_prompt
 from app.conversations.ownership import owned_conversation, system_prompt_of
+from app.conversations.params import Params, canonical_json
 from app.conversations.references import new_reference
 from app.conversations.tree import Node, active_path, load_nodes
 from app.database.types import new_id
@@ -218,8 +219,7 @@ async def _edited_since(session: AsyncSession, base: Turn, system_prompt: str) -
 
 def _params(conversation: Conversation, limits: SendLimits) -> str:
     """What this turn is sent with, as canonical JSON: the conversation's choices over the settings."""
-    params = {"max_tokens": limits.answer_tokens, **json.loads(conversation.params)}
-    return json.dumps(params, sort_keys=True, separators=(",", ":"))
+    return canonical_json({"max_tokens": limits.answer_tokens, **json.loads(conversation.params)})
 
 
 async def _base_turn(session: AsyncSession, history: Sequence[Node]) -> Turn | None:
@@ -259,6 +259,7 @@ def _plan(
         salt=conversation.salt or b"",
         expected_read_tokens=turn.expected_read_tokens,
         accepted_at=acceptance.accepted_at,
+        params=Params.parse(conversation.params),
     )
 
 

@@ -16,6 +16,7 @@ from app.markdown import Markdown
 from app.settings import Settings
 from app.turns.rhythm import Rhythm
 from app.web import (
+    choice_pages,
     conversation_pages,
     export_routes,
     import_page,
@@ -60,6 +61,8 @@ PAGE_ROUTES = [
     ),
     Route("/conversations/{conversation_id:uuid}/delete", conversation_pages.confirm_delete, methods=["GET"]),
     Route("/conversations/{conversation_id:uuid}/delete", conversation_pages.delete, methods=["POST"]),
+    Route("/conversations/{conversation_id:uuid}/choices", choice_pages.choices, methods=["GET"]),
+    Route("/conversations/{conversation_id:uuid}/choices", choice_pages.choose, methods=["POST"]),
     Route("/conversations/{conversation_id:uuid}/export.json", export_routes.export_file),
     Route("/conversations/{conversation_id:uuid}/export.md", export_routes.export_markdown),
     Route("/account/data", export_routes.export_everything),

@@ -27,12 +27,13 @@ async def new_conversation_page(
     request: Request, *, status: int = 200, headers: dict[str, str] | None = None, **values: Any
 ) -> Response:
     """The empty page; after a failed send with the text and what went wrong."""
+    first_prompt = await house_of(request).choices.first_system_prompt(account_of(request).id)
     return pages_of(request).response(
         request,
         "new_conversation.html",
         status=status,
         headers=headers,
-        **{**await around(request), "text": "", "system_prompt": "", "problem": None, **values},
+        **{**await around(request), "text": "", "system_prompt": first_prompt, "problem": None, **values},
     )
 
 
