@@ -17,7 +17,9 @@ from app.conversations import Conversations
 from app.conversations.choices import Choices
 from app.conversations.exporting import Exports
 from app.conversations.importing import Imports
+from app.conversations.lifecycle import Lifecycle
 from app.conversations.search import Search
+from app.conversations.temporary import Temporary
 from app.database import Database, check_revision
 from app.database.types import new_id
 from app.models import StoredSetting
@@ -49,6 +51,8 @@ class House:
     sessions: Sessions
     setup: Setup
     conversations: Conversations
+    lifecycle: Lifecycle
+    temporary: Temporary
     search: Search
     choices: Choices
     offered_models: OfferedModels
@@ -98,9 +102,12 @@ async def open_house(
         house = _house(settings, database, clock, rhythm, turns, LiveLogs(bus, jobs, rhythm), limits, secret, backends)
         await checkpointer.begin()
         beside = asyncio.create_task(checkpointer.run(), name="checkpointer")
+        sweeping = asyncio.create_task(house.temporary.run(rhythm.sweep), name="temporary conversations")
         try:
             yield house
         finally:
+            house.temporary.stop()
+            await sweeping
             await jobs.close(SHUT_DOWN, drain=settings.drain_seconds)
             checkpointer.stop()
             await beside
@@ -127,6 +134,7 @@ def _house(
 ) -> House:
     passwords = Passwords()
     code = settings.setup_code.get_secret_value() if settings.setup_code else None
+    conversations = Conversations(database, clock, live, max_characters=settings.max_message_characters)
     return House(
         settings=settings,
         database=database,
@@ -140,7 +148,9 @@ def _house(
             absolute_days=settings.session_absolute_days,
         ),
         setup=Setup(database, clock, passwords, code),
-        conversations=Conversations(database, clock, live, max_characters=settings.max_message_characters),
+        conversations=conversations,
+        lifecycle=Lifecycle(database, clock),
+        temporary=Temporary(database, clock, conversations),
         search=Search(database),
         choices=Choices(database, default_system_prompt=settings.default_system_prompt or ""),
         offered_models=OfferedModels(backends),

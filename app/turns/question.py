@@ -24,6 +24,7 @@ class Question:
     conversation_id: UUID | None
     system_prompt: str
     time_zone: str | None
+    temporary: bool = False
 
 
 def check_request(request: SendRequest, max_characters: int) -> Question:
@@ -40,4 +41,6 @@ def check_request(request: SendRequest, max_characters: int) -> Question:
         raise InvalidInput("submission_key", "The form has no usable key; load the page again.")
     said = [str(request.conversation_id), system_prompt, text]
     digest = hashlib.sha256(json.dumps(said).encode()).hexdigest()
-    return Question(new_id(), key, digest, text, request.conversation_id, system_prompt, request.time_zone)
+    return Question(
+        new_id(), key, digest, text, request.conversation_id, system_prompt, request.time_zone, request.temporary
+    )

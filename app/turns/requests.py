@@ -6,13 +6,14 @@ from uuid import UUID
 
 @dataclass(frozen=True, slots=True)
 class SendRequest:
-    """`conversation_id` None starts a conversation, and only then `system_prompt` counts."""
+    """`conversation_id` None starts a conversation, and only then `system_prompt` and `temporary` count."""
 
     submission_key: str
     text: str
     conversation_id: UUID | None = None
     system_prompt: str | None = None
     time_zone: str | None = None
+    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ class Rhythm:
 
     `ping` is the longest silence towards a browser; proxies cut connections that say nothing for a minute or less.
     `store_pauses` lie between tries to store an end; the last one repeats. `last_tries` is how long a process
-    that shuts down goes on trying.
+    that shuts down goes on trying. Temporary conversations whose time is over go every `sweep`.
     """
 
     coalesce: float = 0.05
@@ -23,3 +23,4 @@ class Rhythm:
     keep_log: float = 60.0
     store_pauses: tuple[float, ...] = (0.2, 1.0, 3.0, 5.0)
     last_tries: float = 4.0
+    sweep: float = 60.0

@@ -18,6 +18,7 @@ from app.conversations.conversations import store_system_prompt
 from app.conversations.ownership import owned_conversation, system_prompt_of
 from app.conversations.params import Params, canonical_json
 from app.conversations.references import new_reference
+from app.conversations.temporary import KEPT_FOR
 from app.conversations.tree import Node, active_path, load_nodes
 from app.database.types import new_id
 from app.errors import Conflict, NotFound, TooMany
@@ -90,6 +91,8 @@ async def store_question(
     conversation.next_seq += 2
     conversation.active_leaf_id = answer.id
     conversation.updated_at = acceptance.now
+    if conversation.expires_at is not None:
+        conversation.expires_at = acceptance.now + KEPT_FOR
     plan = _plan(conversation, history, asked, turn, system_prompt, user.id, acceptance)
     asked.sent_sha256 = prompt.message_sha256(plan.salt, plan.path[-1])
     await _hash_history(session, history, plan.salt)
@@ -117,6 +120,7 @@ async def _conversation(session: AsyncSession, user: User, question: Question, a
         title=first_words(question.text),
         system_prompt_id=await store_system_prompt(session, question.system_prompt),
         params="{}",
+        expires_at=acceptance.now + KEPT_FOR if question.temporary else None,
         next_seq=1,
         salt=secrets.token_bytes(16),
         created_at=acceptance.now,

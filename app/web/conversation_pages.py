@@ -33,13 +33,21 @@ async def new_conversation_page(
         "new_conversation.html",
         status=status,
         headers=headers,
-        **{**await around(request), "text": "", "system_prompt": first_prompt, "problem": None, **values},
+        **{
+            **await around(request),
+            "text": "",
+            "system_prompt": first_prompt,
+            "temporary": False,
+            "problem": None,
+            **values,
+        },
     )
 
 
 async def conversation(request: Request) -> Response:
     """The page; our script gets only the messages, to catch up with what happened in another window."""
     view = await view_of(request)
+    await house_of(request).lifecycle.mark_seen(account_of(request).id, view.id)
     if not wants_fragment(request):
         return await conversation_page(request, view)
     shown = await transcript_of(request).show(view, visit_of(request).language)
@@ -71,6 +79,8 @@ async def conversation_page(
             "text": "",
             "problem": None,
             "settings_problem": None,
+            "settings_open": "settings" in request.query_params,
+            "standing": await house_of(request).lifecycle.standing(account_of(request).id, view.id),
             **values,
         },
     )

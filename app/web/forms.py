@@ -52,7 +52,7 @@ def typed_of(request: Request) -> dict[str, str] | None:
     typed: dict[str, str] = getattr(request.state, "typed", {})
     if not typed.get("text") or "submission_key" not in typed:
         return None
-    return {name: typed.get(name, "") for name in ("submission_key", "time_zone", "system_prompt", "text")}
+    return {name: typed.get(name, "") for name in ("submission_key", "time_zone", "system_prompt", "temporary", "text")}
 
 
 def form_of(request: Request) -> dict[str, str]:

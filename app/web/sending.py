@@ -32,6 +32,7 @@ async def start_conversation(request: Request) -> Response:
         submission_key=field(request, "submission_key"),
         text=field(request, "text"),
         system_prompt=optional_field(request, "system_prompt"),
+        temporary=bool(field(request, "temporary")),
         time_zone=optional_field(request, "time_zone"),
     )
     try:
@@ -106,7 +107,7 @@ async def _refused(request: Request, error: RecountError, wanted: SendRequest) -
             request, "fragments/problem.html", status=status, headers=headers, problem=words
         )
     if wanted.conversation_id is None:
-        typed = {"text": wanted.text, "system_prompt": wanted.system_prompt or ""}
+        typed = {"text": wanted.text, "system_prompt": wanted.system_prompt or "", "temporary": wanted.temporary}
         return await new_conversation_page(request, status=status, headers=headers, problem=words, **typed)
     return await conversation_page(
         request, await view_of(request), status=status, headers=headers, problem=words, text=wanted.text

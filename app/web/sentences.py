@@ -22,6 +22,7 @@ SENTENCES = frozenset(
         marked("An answer is being written; stop it first."),
         marked("At most %(n1)s characters are possible."),
         marked("A title cannot be empty."),
+        marked("At most %(n1)s conversations can be pinned."),
         marked("A search has at most %(n1)s characters."),
         marked("Too many exports; wait a minute."),
         marked("The model server does not list this model now."),

@@ -28,6 +28,7 @@ WITHOUT_OBJECT = {
     "/conversations",
     "/operator/conversations",
     "/search",
+    "/sidebar",
     "/account/data",
     "/import",
 }

@@ -28,6 +28,8 @@ class _FormParser(HTMLParser):
         if tag == "form":
             self._open = Form(values["method"], values["action"], "hidden" in values)
             self.forms.append(self._open)
+        elif values.get("type") == "checkbox" and "checked" not in values:
+            pass  # A browser does not send it either.
         elif self._open and tag in ("input", "select") and "name" in values:
             self._open.fields[values["name"]] = values.get("value", "")
         elif self._open and tag == "textarea":
