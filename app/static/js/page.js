@@ -3,6 +3,7 @@
 import { startComposer } from "./composer.js";
 import { addCopyButtons } from "./copying.js";
 import { Conversation } from "./conversation.js";
+import { startSidebar } from "./sidebar.js";
 
 for (const field of document.querySelectorAll("input[data-time-zone]")) {
   /** @type {HTMLInputElement} */ (field).value = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
@@ -20,4 +21,7 @@ const conversation = transcript ? new Conversation(transcript) : null;
 
 if (transcript) addCopyButtons(transcript, transcript);
 if (composer) startComposer(composer, conversation);
+const sidebar = /** @type {HTMLElement | null} */ (document.querySelector("[data-sidebar]"));
+const main = /** @type {HTMLElement | null} */ (document.querySelector("main[data-conversation]"));
+if (sidebar) startSidebar(sidebar, main?.dataset.conversation);
 if (conversation) conversation.start();
