@@ -34,11 +34,19 @@ def check_references(file: ExportFile) -> None:
 
 
 def check_hashes(file: ExportFile) -> None:
-    """UnfitFile where a message is not what its hash says was sent."""
+    """UnfitFile where a message is not what its hash says was sent.
+
+    An answer that was continued may have been sent when it was shorter.
+    """
     salt = bytes.fromhex(file.conversation.salt)
+    cuts: dict[str | None, list[int | None]] = {}
+    for turn in file.turns:
+        if turn.kind == "continue":
+            cuts.setdefault(turn.assistant_message_id, []).append(turn.prefill_chars)
     for number, message in enumerate(file.messages):
-        sent = PathMessage(message.role, message.text, message.context_note)
-        if message.sent_sha256 not in (None, message_sha256(salt, sent)):
+        sent = [message.text[:cut] for cut in (None, *cuts.get(message.id, ()))]
+        paths = [PathMessage(message.role, text, message.context_note) for text in sent]
+        if message.sent_sha256 not in (None, *(message_sha256(salt, path) for path in paths)):
             raise UnfitFile(f"messages.{number}.sent_sha256", "This hash does not fit the message.")
 
 

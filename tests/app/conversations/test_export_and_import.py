@@ -224,6 +224,20 @@ def test_every_column_is_exported_or_left_out_on_purpose() -> None:
         assert set(model.model_fields) == columns - left_out[table]
 
 
+async def test_an_answer_that_was_sent_before_it_was_continued_comes_along(house: House, anna: UUID) -> None:
+    sent = await ask(house, anna, "One")
+    await ask(house, anna, "Two", sent.conversation_id)
+    file = await exported(house, anna, sent.conversation_id)
+    answer_sent = file["messages"][1]
+    continued = {**file["turns"][0], "kind": "continue", "prefill_chars": len(answer_sent["text"])}
+    answer_sent["text"] += " And more."
+    with pytest.raises(UnfitFile):
+        await imported(house, anna, file)
+    file["turns"][0] = continued
+    copy = await imported(house, anna, file)
+    assert (await house.conversations.view(anna, copy)).messages[1].text.endswith(" And more.")
+
+
 def swap_seq(file: dict[str, Any]) -> None:
     file["messages"][1]["seq"], file["messages"][0]["seq"] = 1, 2
 

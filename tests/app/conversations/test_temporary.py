@@ -1,16 +1,16 @@
 """Temporary conversations are in no list, search or export, and go as a deletion goes."""
 
+from dataclasses import replace
 from uuid import UUID
 
-import anyio
 import pytest
 from sqlalchemy import select
 
 from app.errors import NotFound
-from app.house import House
+from app.house import House, open_house
 from app.models import AuditEntry, Conversation, Message, Turn
 from app.turns import SendRequest, SentTurn
-from tests.app.houses import MovingClock, add_user, ask, follow, question, until
+from tests.app.houses import QUICK, MovingClock, add_user, ask, follow, question, settings_for, until
 from tests.scripted_backend import Gate, ScriptedBackend, answer, delta, message_start
 
 pytestmark = pytest.mark.anyio
@@ -111,18 +111,17 @@ async def test_signing_out_ends_those_of_the_owner_with_their_live_answers(
     gate.open()
 
 
-async def test_the_sweep_runs_beside_requests_until_it_is_stopped(house: House, anna: UUID, clock: MovingClock) -> None:
-    sent = await ask_temporarily(house, anna)
-    temporary = type(house.temporary)(house.database, clock, house.conversations)
-    clock.advance(days=2)
-    async with anyio.create_task_group() as group:
-        group.start_soon(temporary.run, 0.01)
+async def test_the_sweep_runs_beside_requests(database_url: str, backend_url: str, clock: MovingClock) -> None:
+    rhythm = replace(QUICK, sweep=0.02)
+    async with open_house(settings_for(database_url, backend_url), clock=clock, rhythm=rhythm) as house:
+        anna = await add_user(house.database)
+        sent = await ask_temporarily(house, anna)
+        clock.advance(days=2)
 
         async def gone() -> bool:
             return await is_gone(house, anna, sent.conversation_id)
 
         await until(gone)
-        temporary.stop()
 
 
 async def test_only_a_new_conversation_can_be_made_temporary(house: House, anna: UUID) -> None:
