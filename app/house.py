@@ -13,6 +13,12 @@ from app.auth.passwords import Passwords
 from app.auth.sign_in_limits import SignInLimits
 from app.clock import Clock, utc_now
 from app.conversations import Branches, Conversations
+from app.conversations.choices import Choices
+from app.conversations.exporting import Exports
+from app.conversations.importing import Imports
+from app.conversations.lifecycle import Lifecycle
+from app.conversations.search import Search
+from app.conversations.temporary import Temporary
 from app.database import Database, check_revision
 from app.database.types import new_id
 from app.instance_secret import instance_secret
@@ -26,6 +32,7 @@ from app.turns.endings import SHUT_DOWN
 from app.turns.fitting import Fitting
 from app.turns.job import Workshop
 from app.turns.jobs import Jobs
+from app.turns.offered_models import OfferedModels
 from app.turns.rhythm import Rhythm
 from app.turns.sending import SendLimits
 from app.turns.serving_alone import serve_alone
@@ -44,6 +51,13 @@ class House:
     setup: Setup
     conversations: Conversations
     branches: Branches
+    lifecycle: Lifecycle
+    temporary: Temporary
+    search: Search
+    choices: Choices
+    offered_models: OfferedModels
+    exports: Exports
+    imports: Imports
     turns: Turns
     reports: Reports
     usages: Usages
@@ -93,15 +107,29 @@ async def open_house(
             rhythm=rhythm,
             fits=Fitting(backends, secret),
         )
-        house = _house(settings, database, clock, rhythm, turns, LiveLogs(bus, jobs, rhythm), limits, request_limits)
+        house = _house(
+            settings,
+            database,
+            clock,
+            rhythm,
+            turns,
+            LiveLogs(bus, jobs, rhythm),
+            limits,
+            request_limits,
+            secret,
+            backends,
+        )
         if settings.redis_url is None:
             await serve_alone(database, worker_id, process, clock, rhythm)
         await checkpointer.begin()
         beside = asyncio.create_task(checkpointer.run(), name="checkpointer")
+        sweeping = asyncio.create_task(house.temporary.run(rhythm.sweep), name="temporary conversations")
         async with bus.serving(jobs.stop):
             try:
                 yield house
             finally:
+                house.temporary.stop()
+                await sweeping
                 await jobs.close(SHUT_DOWN, drain=settings.drain_seconds)
                 checkpointer.stop()
                 await beside
@@ -137,10 +165,13 @@ def _house(
     live: LiveLogs,
     limits: SignInLimits,
     request_limits: RequestLimits,
+    secret: bytes,
+    backends: Backends,
 ) -> House:
     passwords = Passwords()
     accounts = Accounts(database, clock, passwords, limits)
     code = settings.setup_code.get_secret_value() if settings.setup_code else None
+    conversations = Conversations(database, clock, live, max_characters=settings.max_message_characters)
     return House(
         settings=settings,
         database=database,
@@ -155,7 +186,14 @@ def _house(
         ),
         setup=Setup(database, clock, passwords, code),
         branches=Branches(database, clock, live),
-        conversations=Conversations(database, clock, live, max_characters=settings.max_message_characters),
+        conversations=conversations,
+        lifecycle=Lifecycle(database, clock),
+        temporary=Temporary(database, clock, conversations),
+        search=Search(database),
+        choices=Choices(database, default_system_prompt=settings.default_system_prompt or ""),
+        offered_models=OfferedModels(backends),
+        exports=Exports(database, clock, secret),
+        imports=Imports(database, clock, secret),
         turns=turns,
         reports=Reports(database),
         usages=Usages(database),

@@ -35,12 +35,21 @@ def build(
     system_prompt: str,
     path: Sequence[PathMessage],
     user_scope: str | None = None,
+    temperature: float | None = None,
+    top_p: float | None = None,
+    stop_sequences: Sequence[str] | None = None,
 ) -> Body:
-    """The body in its fixed key order. An empty system prompt has no key at all.
+    """The body in its fixed key order. An empty system prompt, and what was not chosen, has no key at all.
 
     `user_scope` separates the caches of users at the backend; None sends none.
     """
     body: Body = {"model": model, "max_tokens": max_tokens}
+    if temperature is not None:
+        body["temperature"] = temperature
+    if top_p is not None:
+        body["top_p"] = top_p
+    if stop_sequences:
+        body["stop_sequences"] = list(stop_sequences)
     if system_prompt:
         body["system"] = system_prompt
     body["messages"] = _messages(path)

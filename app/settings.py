@@ -73,6 +73,9 @@ class Settings(BaseSettings):
     session_absolute_days: int = Field(default=30, ge=1, description="Days until a session ends anyway.")
     max_message_characters: int = Field(default=32_000, ge=1, description="Longest message, in characters.")
     answer_tokens: int = Field(default=1024, ge=1, description="Longest answer, in tokens (`max_tokens`).")
+    default_system_prompt: str | None = Field(
+        default=None, description="What new conversations begin with, where their owner has no default of their own."
+    )
     drain_seconds: float = Field(
         default=5.0, ge=0, description="How long a stopping process waits for answers before it cuts them."
     )

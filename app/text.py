@@ -37,3 +37,8 @@ def first_words(text: str, limit: int = 60) -> str:
     cut = words[: limit - 1]
     head, space, _ = cut.rpartition(" ")
     return (head if space and len(head) > limit // 2 else cut).rstrip() + "…"
+
+
+def search_key(text: str) -> str:
+    """What is compared in a search: equal for texts that differ in case or in how characters are composed."""
+    return unicodedata.normalize("NFKC", text).lower()

@@ -15,7 +15,8 @@ def written_actions() -> set[str]:
     """Names in lower case among the arguments of whatever makes a line of the log, or that chooses one."""
     found: set[str] = set()
     for path in (ROOT / "app").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        tree = WithConstants().visit(ast.parse(path.read_text()))
+        for node in ast.walk(tree):
             match node:
                 case ast.Call(func=ast.Name(id="record"), args=[_, _, _, action, *_]):
                     found |= strings_in(action)
@@ -26,6 +27,26 @@ def written_actions() -> set[str]:
                 case ast.Assign(targets=[ast.Name(id="action")], value=value):
                     found |= strings_in(value)
     return found
+
+
+class WithConstants(ast.NodeTransformer):
+    """Puts the strings that a module names in capitals in the places of their names."""
+
+    def __init__(self) -> None:
+        self.constants: dict[str, ast.Constant] = {}
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=str()) as value):
+                self.constants[name] = value
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+                for name, value in zip(names, values, strict=True):
+                    if isinstance(name, ast.Name) and isinstance(value, ast.Constant):
+                        self.constants[name.id] = value
+        return self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return self.constants.get(node.id, node) if node.id.isupper() and isinstance(node.ctx, ast.Load) else node
 
 
 def strings_in(tree: ast.AST) -> set[str]:

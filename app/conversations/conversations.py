@@ -1,20 +1,23 @@
 """What an owner can do with conversations, but for sending: list, read, rename, change, delete."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, delete, exists, select, update
+from sqlalchemy import ColumnElement, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.clock import Clock
 from app.conversations.blanking import blank_turns
 from app.conversations.figures import TurnFigures
+from app.conversations.listing import PAGE_LENGTH, Shelf, conversations_on
 from app.conversations.live import BEYOND_LOGS, LiveTurns
 from app.conversations.ownership import live_turn_id, owned_conversation, system_prompt_of
+from app.conversations.paging import PageMark
 from app.conversations.tree import Node, active_path, branches_of, leaf_below, load_nodes
 from app.conversations.views import Branch, ConversationSummary, ConversationView, MessageView
 from app.database import Database
-from app.errors import Conflict, InvalidInput
+from app.errors import Conflict, InvalidInput, NotFound
 from app.models import TURN_IS_LIVE, AuditEntry, Conversation, Message, SystemPrompt, Turn
 from app.text import clean_user_text, first_words
 
@@ -30,27 +33,12 @@ class Conversations:
         self._live = live
         self._max_characters = max_characters
 
-    async def list(self, owner_id: UUID) -> list[ConversationSummary]:
-        """Newest activity first; temporary and archived ones are not listed."""
-        running = exists().where(Turn.conversation_id == Conversation.id, TURN_IS_LIVE)
-        query = (
-            select(
-                Conversation.id,
-                Conversation.reference,
-                Conversation.title,
-                Conversation.updated_at,
-                running,
-            )
-            .where(
-                Conversation.owner_id == owner_id,
-                Conversation.deleted_at.is_(None),
-                Conversation.expires_at.is_(None),
-                Conversation.archived_at.is_(None),
-            )
-            .order_by(Conversation.updated_at.desc(), Conversation.id.desc())
-        )
+    async def list(
+        self, owner_id: UUID, shelf: Shelf = "recent", *, before: PageMark | None = None, limit: int = PAGE_LENGTH
+    ) -> list[ConversationSummary]:
+        """Newest activity first, at most `limit`; the next page goes on behind the mark `before`."""
         async with self._database.read() as session:
-            return [ConversationSummary(*row) for row in await session.execute(query)]
+            return [*await conversations_on(session, owner_id, shelf, before, limit)]
 
     async def view(self, owner_id: UUID, conversation_id: UUID, through: UUID | None = None) -> ConversationView:
         """The active branch, or the one that goes `through` this message; a missing one changes nothing.
@@ -119,18 +107,22 @@ class Conversations:
             conversation = await owned_conversation(session, owner_id, conversation_id, lock=True)
             conversation.title = title
 
-    async def delete(self, owner_id: UUID, conversation_id: UUID) -> None:
-        """Removes all text and all hashes of it; the turns stay as numbers. A live turn ends."""
+    async def delete(self, owner_id: UUID, conversation_id: UUID, *, expired_at: datetime | None = None) -> None:
+        """Removes all text and all hashes of it; the turns stay as numbers. A live turn ends.
+
+        With `expired_at` only a temporary conversation whose time is over by then; NotFound for another one.
+        """
         async with self._database.write() as session:
             conversation = await owned_conversation(session, owner_id, conversation_id, lock=True)
+            if expired_at is not None and not _is_over(conversation, expired_at):
+                raise NotFound
             turn_ids = list(await session.scalars(select(Turn.id).where(_turns_of(conversation_id))))
             await self._end_live(session, conversation_id)
             await remove_content(session, conversation)
             now = self._clock()
             conversation.deleted_at = conversation.updated_at = now
-            session.add(
-                AuditEntry(at=now, actor_id=owner_id, action="conversation_deleted", subject=conversation.reference)
-            )
+            action = "conversation_expired" if expired_at else "conversation_deleted"
+            session.add(AuditEntry(at=now, actor_id=owner_id, action=action, subject=conversation.reference))
         for turn_id in turn_ids:
             await self._live.forget(turn_id)
 
@@ -150,6 +142,10 @@ async def store_system_prompt(session: AsyncSession, text: str) -> UUID | None:
     session.add(prompt)
     await session.flush()
     return prompt.id
+
+
+def _is_over(conversation: Conversation, now: datetime) -> bool:
+    return conversation.expires_at is not None and conversation.expires_at <= now
 
 
 async def _turns_by_answer(session: AsyncSession, conversation_id: UUID) -> dict[UUID, list[TurnFigures]]:

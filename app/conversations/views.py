@@ -12,11 +12,16 @@ Role = Literal["user", "assistant"]
 
 @dataclass(frozen=True, slots=True)
 class ConversationSummary:
+    """`unread`: an answer has ended since the owner last opened it."""
+
     id: UUID
     reference: str
     title: str
     updated_at: datetime
     running: bool
+    unread: bool = False
+    pinned: bool = False
+    archived: bool = False
 
 
 @dataclass(frozen=True, slots=True)

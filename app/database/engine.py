@@ -9,6 +9,7 @@ from sqlalchemy import URL, Connection, event, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+from app.database.search_key import add_to_sqlite
 from app.errors import ConfigurationError
 
 BUSY_TIMEOUT_MS = 5_000
@@ -69,6 +70,7 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     ):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+    add_to_sqlite(connection)
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -32,14 +32,14 @@ def migrations_folder() -> Path:
     return inside if inside.is_dir() else package.parent / "migrations"
 
 
-def migrate(url: str) -> None:
-    """Brings the database to the newest revision, all steps in one transaction.
+def migrate(url: str, revision: str = "head") -> None:
+    """Brings the database to the newest revision, or to the given one, all steps in one transaction.
 
     ConfigurationError in one line where it cannot be opened or written, or is no database.
     """
     _make_folder(url)
     with _connected(url) as connection:
-        command.upgrade(_config(connection), "head")
+        command.upgrade(_config(connection), revision)
         _check_foreign_keys(connection)
 
 

@@ -81,6 +81,8 @@ class Turn(Base):
     duration_ms: Mapped[int | None]
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, index=True)
     finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    # Its numbers come from a file: they are shown with the conversation and counted nowhere else.
+    imported_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
 
 
 # Spelled out, because a database uses a partial index only where it sees the index's own condition.

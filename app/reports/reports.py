@@ -59,7 +59,7 @@ class Reports:
                 Conversation.updated_at,
             )
             .join(User, User.id == Conversation.owner_id)
-            .outerjoin(Turn, Turn.conversation_id == Conversation.id)
+            .outerjoin(Turn, and_(Turn.conversation_id == Conversation.id, Turn.imported_at.is_(None)))
             .group_by(Conversation.id, User.name)
             .order_by(Conversation.updated_at.desc(), Conversation.id.desc())
             .limit(limit)

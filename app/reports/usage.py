@@ -69,9 +69,9 @@ class Usages:
 
 
 def _of(query: Select[*tuple[Any, ...]], owner_id: UUID) -> Select[*tuple[Any, ...]]:
-    """Probes are the app's own questions, and nobody's turns."""
+    """Probes are the app's own questions, and nobody's turns; imported turns were used up elsewhere."""
     owned = query.join(Conversation, Conversation.id == Turn.conversation_id)
-    return owned.where(Conversation.owner_id == owner_id, Turn.purpose == "chat")
+    return owned.where(Conversation.owner_id == owner_id, Turn.purpose == "chat", Turn.imported_at.is_(None))
 
 
 def _summed(turns: Sequence[Sequence[int | None]]) -> Usage:

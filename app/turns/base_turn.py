@@ -18,11 +18,17 @@ async def find_base(session: AsyncSession, kind: TurnKind, placement: Placement)
         assert placement.asked is not None
         base = await session.scalar(_newest().where(*_same_prompt(placement.asked.id)))
         if base is not None:
-            return base, expected_reread(TurnFigures.of(base).reported)
+            return base, _here(base, expected_reread(TurnFigures.of(base).reported))
     base = await _turn_of(session, _answer_before(kind, placement))
-    figures = TurnFigures.of(base) if base else None
-    reported = figures.reported if figures else None
-    return base, expected_read(reported, stop_reason=figures.stop_reason if figures else None)
+    if base is None:
+        return None, expected_read(None)
+    figures = TurnFigures.of(base)
+    return base, _here(base, expected_read(figures.reported, stop_reason=figures.stop_reason))
+
+
+def _here(base: Turn, expected: ExpectedRead) -> ExpectedRead:
+    """Nothing is promised of a turn that was imported: it was computed elsewhere, or long ago."""
+    return expected if base.imported_at is None else ExpectedRead(None, False)
 
 
 def _answer_before(kind: TurnKind, placement: Placement) -> UUID | None:

@@ -138,6 +138,9 @@ class Job:
             system_prompt=self.plan.system_prompt,
             path=self.plan.path,
             user_scope=prompt.user_scope(self._shop.secret, self.plan.owner_id) if isolated else None,
+            temperature=self.plan.params.temperature,
+            top_p=self.plan.params.top_p,
+            stop_sequences=self.plan.params.stop_sequences,
         )
 
     async def _begin(self, model: str, body: prompt.Body) -> bool:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from uuid import UUID
 
+from app.conversations.params import Params
 from app.prompt import PathMessage
 
 
@@ -10,7 +11,8 @@ from app.prompt import PathMessage
 class Plan:
     """`path` ends with the question, or with the answer that is continued, whose text so far is `prefix`.
 
-    `accepted_at` is on the monotonic clock, in seconds.
+    `accepted_at` is on the monotonic clock, in seconds. Of `params` the answer's length is in `max_tokens`, where the
+    setting stands in for it.
     """
 
     turn_id: UUID
@@ -24,4 +26,5 @@ class Plan:
     salt: bytes
     expected_read_tokens: int | None
     accepted_at: float
+    params: Params
     prefix: str = ""

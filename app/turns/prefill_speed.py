@@ -18,6 +18,7 @@ async def prefill_speed(session: AsyncSession, backend: str, now: datetime) -> f
     computed = Turn.input_tokens + Turn.cache_creation_input_tokens
     query = select(func.sum(computed), func.sum(Turn.prefill_ms)).where(
         Turn.backend == backend,
+        Turn.imported_at.is_(None),
         Turn.created_at > now - PERIOD,
         Turn.prefill_ms > 0,
         computed >= FEWEST_TOKENS,

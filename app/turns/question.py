@@ -28,6 +28,7 @@ class Question:
     message_id: UUID | None
     system_prompt: str
     time_zone: str | None
+    temporary: bool = False
 
 
 def check_request(request: SendRequest, max_characters: int) -> Question:
@@ -52,6 +53,7 @@ def check_request(request: SendRequest, max_characters: int) -> Question:
         message_id=request.message_id,
         system_prompt=system_prompt,
         time_zone=request.time_zone,
+        temporary=request.temporary,
     )
 
 

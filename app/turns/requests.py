@@ -11,7 +11,7 @@ class SendRequest:
     """One press of a button that asks the model for something.
 
     question    `text` below `message_id`, the last message that the page showed; None: below the active leaf.
-                `conversation_id` None starts a conversation, and only then `system_prompt` counts.
+                `conversation_id` None starts a conversation, and only then `system_prompt` and `temporary` count.
     edit        `text` beside the question `message_id`
     regenerate  another answer beside the answer `message_id`, or the first one below a question
     retry       the answer `message_id` once more
@@ -25,6 +25,7 @@ class SendRequest:
     kind: TurnKind = "question"
     system_prompt: str | None = None
     time_zone: str | None = None
+    temporary: bool = False
 
 
 @dataclass(frozen=True, slots=True)

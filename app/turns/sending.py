@@ -17,6 +17,9 @@ from app.context_note import write_note
 from app.conversations import TurnFigures
 from app.conversations.conversations import store_system_prompt
 from app.conversations.ownership import owned_conversation, system_prompt_of
+from app.conversations.params import Params, canonical_json
+from app.conversations.references import new_reference
+from app.conversations.temporary import KEPT_FOR
 from app.conversations.tree import Node, active_path, load_nodes, remember_path
 from app.database.types import new_id
 from app.errors import Conflict, NotFound, TooMany
@@ -33,7 +36,6 @@ from app.turns.requests import SentTurn
 SYSTEM_PROMPT_EDITED = "system_prompt_edited"
 HISTORY_TRIMMED = "history_trimmed"
 _RETRY_AFTER_S = 5
-_REFERENCE_ALPHABET = "23456789abcdefghjkmnpqrstuvwxyz"  # Without what looks alike.
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,8 @@ async def store_turn(
         _trim(turn, cut, placement, asked_id)
     conversation.active_leaf_id = answer_id
     conversation.updated_at = acceptance.now
+    if conversation.expires_at is not None:
+        conversation.expires_at = acceptance.now + KEPT_FOR
     path = active_path(await load_nodes(session, conversation.id), answer_id)
     await remember_path(session, path)
     plan = _plan(conversation, path, placement.prefix, turn, system_prompt, user.id, acceptance)
@@ -126,10 +130,11 @@ async def _conversation(session: AsyncSession, user: User, question: Question, a
     conversation = Conversation(
         id=new_id(),
         owner_id=user.id,
-        reference="".join(secrets.choice(_REFERENCE_ALPHABET) for _ in range(8)),
+        reference=new_reference(),
         title=first_words(question.text),
         system_prompt_id=await store_system_prompt(session, question.system_prompt),
         params="{}",
+        expires_at=acceptance.now + KEPT_FOR if question.temporary else None,
         next_seq=1,
         salt=secrets.token_bytes(16),
         created_at=acceptance.now,
@@ -266,8 +271,7 @@ async def _edited_since(session: AsyncSession, base: Turn, system_prompt: str) -
 
 def _params(conversation: Conversation, limits: SendLimits) -> str:
     """What this turn is sent with, as canonical JSON: the conversation's choices over the settings."""
-    params = {"max_tokens": limits.answer_tokens, **json.loads(conversation.params)}
-    return json.dumps(params, sort_keys=True, separators=(",", ":"))
+    return canonical_json({"max_tokens": limits.answer_tokens, **json.loads(conversation.params)})
 
 
 def _plan(
@@ -294,6 +298,7 @@ def _plan(
         salt=conversation.salt or b"",
         expected_read_tokens=turn.expected_read_tokens,
         accepted_at=acceptance.accepted_at,
+        params=Params.parse(conversation.params),
     )
 
 

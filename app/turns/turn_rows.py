@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 
 from app import accounting
+from app.conversations.temporary import prolonged
 from app.models import TURN_IS_LIVE, Conversation, Message, Turn
 from app.turns.answer import Answer
 from app.turns.endings import ROWS_GONE, WORKER_LOST, Ending
@@ -65,7 +66,7 @@ async def end_turn(session: AsyncSession, plan: Plan, answer: Answer, ending: En
     if ended:
         await save_text(session, plan.assistant_message_id, answer.text)
         touched = update(Conversation).where(Conversation.id == plan.conversation_id)
-        await session.execute(touched.values(updated_at=now))
+        await session.execute(touched.values(updated_at=now, expires_at=prolonged(now)))
     return ended
 
 

@@ -9,7 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from pydantic import ValidationError
+
 from app import history, prompt
+from app.conversations.params import Params
 from app.conversations.tree import Node
 from app.models import Turn
 from inference_client import encode_body
@@ -34,12 +37,16 @@ class Rebuilt:
 
     def body_of(self, messages: int) -> prompt.Body:
         """With this many messages of the path, from its beginning."""
+        params = _params(self.turn)
         return prompt.build(
             model=self.turn.model or "",
-            max_tokens=_max_tokens(self.turn),
+            max_tokens=params.max_tokens or 0,
             system_prompt=self.system_prompt,
             path=[as_sent(node) for node in self.path[:messages]],
             user_scope=self.user_scope,
+            temperature=params.temperature,
+            top_p=params.top_p,
+            stop_sequences=params.stop_sequences,
         )
 
     def bytes_of(self, place: int) -> tuple[int, int]:
@@ -66,7 +73,7 @@ def rebuild(
     system_prompt = system_prompts.get(turn.system_prompt_id) if turn.system_prompt_id else ""
     if system_prompt is None:
         raise Damaged("its system prompt is missing")
-    _max_tokens(turn)
+    _params(turn)
     path = _path(turn, nodes)
     start_id = turn.history_start_message_id
     if start_id is not None and all(node.id != start_id for node in path):
@@ -94,14 +101,14 @@ def _path(turn: Turn, nodes: Mapping[UUID, Node]) -> Sequence[Node]:
     return path[::-1]
 
 
-def _max_tokens(turn: Turn) -> int:
+def _params(turn: Turn) -> Params:
     try:
-        value = json.loads(turn.params)["max_tokens"]
-    except (ValueError, KeyError, TypeError):
+        params = Params.parse(turn.params)
+    except ValidationError:
         raise Damaged("its parameters cannot be read") from None
-    if not isinstance(value, int):
+    if params.max_tokens is None:
         raise Damaged("its parameters cannot be read")
-    return value
+    return params
 
 
 def _end_of_messages(body: prompt.Body) -> int:

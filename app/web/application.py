@@ -18,13 +18,18 @@ from app.turns.rhythm import Rhythm
 from app.web import (
     account_pages,
     audit_page,
+    choice_pages,
     context_fragment,
     conversation_pages,
+    export_routes,
+    import_page,
     invite_page,
+    list_pages,
     message_routes,
     operator_invites,
     operator_pages,
     people_pages,
+    search_page,
     sending,
     setup_page,
     signing_in,
@@ -37,7 +42,7 @@ from app.web.body_limit import BodyLimitMiddleware
 from app.web.crash_page import CrashPageMiddleware
 from app.web.error_pages import EXCEPTION_HANDLERS
 from app.web.form_guard import FormGuardMiddleware
-from app.web.forms import MAX_BODY_BYTES
+from app.web.forms import MAX_BODY_BYTES, MAX_UPLOAD_BYTES, UPLOAD_PATH
 from app.web.health import health
 from app.web.languages import load_languages
 from app.web.pages import Pages
@@ -57,6 +62,9 @@ PAGE_ROUTES = [
     Route("/sign-in", signing_in.sign_in_page, methods=["GET"]),
     Route("/sign-in", signing_in.sign_in, methods=["POST"]),
     Route("/sign-out", signing_in.sign_out, methods=["POST"]),
+    Route("/search", search_page.search),
+    Route("/sidebar", list_pages.sidebar),
+    Route("/conversations", list_pages.all_conversations, methods=["GET"]),
     Route("/conversations", sending.start_conversation, methods=["POST"]),
     Route("/conversations/{conversation_id:uuid}", conversation_pages.conversation),
     Route("/conversations/{conversation_id:uuid}/context", context_fragment.context),
@@ -79,6 +87,15 @@ PAGE_ROUTES = [
     Route("/conversations/{conversation_id:uuid}/delete", conversation_pages.confirm_delete, methods=["GET"]),
     Route("/conversations/{conversation_id:uuid}/delete", conversation_pages.delete, methods=["POST"]),
     Route("/system-prompt/check", system_prompt_check.check_system_prompt, methods=["POST"]),
+    Route("/conversations/{conversation_id:uuid}/pinned", list_pages.pin, methods=["POST"]),
+    Route("/conversations/{conversation_id:uuid}/archived", list_pages.archive, methods=["POST"]),
+    Route("/conversations/{conversation_id:uuid}/choices", choice_pages.choices, methods=["GET"]),
+    Route("/conversations/{conversation_id:uuid}/choices", choice_pages.choose, methods=["POST"]),
+    Route("/conversations/{conversation_id:uuid}/export.json", export_routes.export_file),
+    Route("/conversations/{conversation_id:uuid}/export.md", export_routes.export_markdown),
+    Route("/account/data", export_routes.export_everything),
+    Route(UPLOAD_PATH, import_page.import_page, methods=["GET"]),
+    Route(UPLOAD_PATH, import_page.import_conversation, methods=["POST"]),
     Route("/turns/{turn_id:uuid}/events", turn_routes.turn_events),
     Route("/turns/{turn_id:uuid}/stop", turn_routes.stop_turn, methods=["POST"]),
     Route("/operator/conversations", operator_pages.operator_conversations),
@@ -134,7 +151,7 @@ def create_app(settings: Settings, *, clock: Clock = utc_now, rhythm: Rhythm | N
             Middleware(SecurityHeadersMiddleware, secure=settings.secure_cookies),
             Middleware(CrashPageMiddleware),
             Middleware(TrustedHostMiddleware, allowed_hosts=settings.trusted_hosts or ["*"], www_redirect=False),
-            Middleware(BodyLimitMiddleware, max_bytes=MAX_BODY_BYTES),
+            Middleware(BodyLimitMiddleware, max_bytes=MAX_BODY_BYTES, larger={UPLOAD_PATH: MAX_UPLOAD_BYTES}),
             Middleware(GZipMiddleware, minimum_size=1000),
         ],
         exception_handlers=EXCEPTION_HANDLERS,

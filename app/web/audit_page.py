@@ -71,6 +71,10 @@ def action_words(action: str, language: Language) -> str:
         "invite_revoked": language.gettext("invite revoked"),
         "invite_accepted": language.gettext("account made by invite"),
         "conversation_deleted": language.gettext("conversation deleted"),
+        "conversation_expired": language.gettext("temporary conversation ended"),
+        "conversation_exported": language.gettext("conversation exported"),
+        "all_data_exported": language.gettext("all data exported"),
+        "conversation_imported": language.gettext("conversation imported"),
         "messages_deleted": language.gettext("messages deleted"),
     }.get(action, action)
 

@@ -15,8 +15,9 @@ from app.web.error_pages import status_of
 from app.web.forms import field
 from app.web.pages import pages_of
 from app.web.problem_words import error_words
+from app.web.sidebar import around
 from app.web.system_prompt_hints import hints_of
-from app.web.transcript import new_submission_key, transcript_values
+from app.web.transcript import transcript_values
 from app.web.visit import account_of, house_of, visit_of, wants_fragment
 
 
@@ -29,7 +30,8 @@ async def new_conversation_page(
     request: Request, *, status: int = 200, headers: dict[str, str] | None = None, **values: Any
 ) -> Response:
     """The empty page; after a failed send with the text and what went wrong."""
-    values = {"text": "", "system_prompt": "", "problem": None, **values}
+    first_prompt = await house_of(request).choices.first_system_prompt(account_of(request).id)
+    values = {"text": "", "system_prompt": first_prompt, "temporary": False, "problem": None, **values}
     return pages_of(request).response(
         request,
         "new_conversation.html",
@@ -43,6 +45,7 @@ async def new_conversation_page(
 async def conversation(request: Request) -> Response:
     """The page; our script gets only the messages, to catch up with what happened in another window."""
     view = await view_of(request, through=id_of_query(request, "leaf") or id_of_query(request, "edit"))
+    await house_of(request).lifecycle.mark_seen(account_of(request).id, view.id)
     if not wants_fragment(request):
         return await conversation_page(request, view, **editing_values(view, id_of_query(request, "edit")))
     return pages_of(request).response(request, "fragments/messages.html", **await transcript_values(request, view))
@@ -81,7 +84,8 @@ async def conversation_page(
             "text": "",
             "problem": None,
             "settings_problem": None,
-            "settings_open": request.query_params.get("settings") == "open",
+            "settings_open": "settings" in request.query_params,
+            "standing": await house_of(request).lifecycle.standing(account_of(request).id, view.id),
             "hints": hints_of(values.get("system_prompt", view.system_prompt), view.last_counted_turn, speed, language),
             "meter": meter_of(view, house_of(request).turns.context_window(), language),
             **values,
@@ -148,13 +152,3 @@ async def _settings_refused(request: Request, error: InvalidInput | Conflict, **
     words = error_words(error, visit_of(request).language)
     view = await view_of(request)
     return await conversation_page(request, view, status=status_of(error), settings_problem=words, **typed)
-
-
-async def around(request: Request) -> dict[str, Any]:
-    """What stands around every page of somebody who has signed in."""
-    house = house_of(request)
-    return {
-        "conversations": await house.conversations.list(account_of(request).id),
-        "submission_key": new_submission_key(),
-        "max_characters": house.settings.max_message_characters,
-    }

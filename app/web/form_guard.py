@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.web.forms import read_form
+from app.web.forms import UPLOAD_PATH, read_form, read_upload
 from app.web.visit import SignInNeeded, house_of, visit_of, wants_fragment
 
 FORM_TOKEN_FIELD = "form_token"  # noqa: S105 - the name of a form field
@@ -39,7 +39,12 @@ class FormGuardMiddleware:
         return any(route.matches(scope)[0] is Match.FULL for route in self.routes)
 
     async def _checked_form(self, request: Request) -> dict[str, str]:
-        fields = await read_form(request)
+        if request.url.path == UPLOAD_PATH:
+            if visit_of(request).account is None:
+                raise SignInNeeded  # Before a large body is read.
+            fields = await read_upload(request)
+        else:
+            fields = await read_form(request)
         if fields is None:
             raise HTTPException(415)
         token = visit_of(request).token

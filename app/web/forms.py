@@ -4,21 +4,48 @@ from typing import cast
 from urllib.parse import urlsplit
 from uuid import UUID
 
+from starlette.datastructures import UploadFile
 from starlette.requests import Request
 
 from app.web.languages import LANGUAGE_TAGS
 
 MAX_BODY_BYTES = 1_048_576
+UPLOAD_PATH = "/import"
+MAX_UPLOAD_BYTES = 20 * 1_048_576
+UPLOAD_MEDIA_TYPE = "multipart/form-data"
 FORM_MEDIA_TYPE = "application/x-www-form-urlencoded"
 
 
 async def read_form(request: Request) -> dict[str, str] | None:
     """Every field as it came, kept for `typed_of`; None where the body is no form of ours. HTTPException 413."""
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media_type != FORM_MEDIA_TYPE:
+    if _media_type(request) != FORM_MEDIA_TYPE:
         return None
     request.state.typed = {name: str(value) for name, value in (await request.form()).items()}
     return dict(request.state.typed)
+
+
+async def read_upload(request: Request) -> dict[str, str] | None:
+    """The fields of a form with one file, whose bytes `upload_of` has then; None where the body is no such form."""
+    if _media_type(request) != UPLOAD_MEDIA_TYPE:
+        return None
+    fields: dict[str, str] = {}
+    request.state.upload = b""
+    async with request.form(max_files=1, max_fields=8) as form:
+        for name, value in form.items():
+            if isinstance(value, UploadFile):
+                request.state.upload = await value.read()
+            else:
+                fields[name] = value
+    return fields
+
+
+def upload_of(request: Request) -> bytes:
+    """The file of the form; empty where none was chosen."""
+    return cast("bytes", request.state.upload)
+
+
+def _media_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def typed_of(request: Request) -> dict[str, str] | None:
@@ -26,7 +53,7 @@ def typed_of(request: Request) -> dict[str, str] | None:
     typed: dict[str, str] = getattr(request.state, "typed", {})
     if not typed.get("text") or "submission_key" not in typed:
         return None
-    return {name: typed.get(name, "") for name in ("submission_key", "time_zone", "system_prompt", "text")}
+    return {name: typed.get(name, "") for name in ("submission_key", "time_zone", "system_prompt", "temporary", "text")}
 
 
 def form_of(request: Request) -> dict[str, str]:

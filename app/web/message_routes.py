@@ -13,7 +13,6 @@ from app.conversations import TurnKind
 from app.errors import Conflict, InvalidInput, RecountError, TooMany
 from app.turns import SendRequest
 from app.web.conversation_pages import (
-    around,
     conversation_id_of,
     conversation_page,
     editing_values,
@@ -23,6 +22,7 @@ from app.web.error_pages import headers_of, status_of
 from app.web.forms import field, optional_field
 from app.web.pages import pages_of
 from app.web.problem_words import error_words
+from app.web.sidebar import around
 from app.web.transcript import transcript_values
 from app.web.visit import account_of, house_of, visit_of, wants_fragment
 

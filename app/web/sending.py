@@ -22,7 +22,8 @@ from app.web.error_pages import headers_of, status_of
 from app.web.forms import field, id_field, optional_field
 from app.web.pages import pages_of
 from app.web.problem_words import error_words
-from app.web.transcript import new_submission_key, transcript_values
+from app.web.sidebar import new_submission_key
+from app.web.transcript import transcript_values
 from app.web.visit import account_of, house_of, visit_of, wants_fragment
 
 SUBMISSION_KEY_HEADER = "submission-key"
@@ -34,6 +35,7 @@ async def start_conversation(request: Request) -> Response:
         submission_key=field(request, "submission_key"),
         text=field(request, "text"),
         system_prompt=optional_field(request, "system_prompt"),
+        temporary=bool(field(request, "temporary")),
         time_zone=optional_field(request, "time_zone"),
     )
     try:
@@ -115,7 +117,7 @@ async def _refused(request: Request, error: RecountError, wanted: SendRequest) -
             request, "fragments/problem.html", status=status, headers=headers, problem=words
         )
     if wanted.conversation_id is None:
-        typed = {"text": wanted.text, "system_prompt": wanted.system_prompt or ""}
+        typed = {"text": wanted.text, "system_prompt": wanted.system_prompt or "", "temporary": wanted.temporary}
         return await new_conversation_page(request, status=status, headers=headers, problem=words, **typed)
     return await conversation_page(
         request, await view_of(request), status=status, headers=headers, problem=words, text=wanted.text

@@ -54,6 +54,7 @@ async def sign_out(request: Request) -> Response:
     visit = visit_of(request)
     response = RedirectResponse("/sign-in", 303)
     if visit.account is not None:
+        await house_of(request).temporary.end_of(visit.account.id)
         await house_of(request).sessions.end(visit.token, remote_of(request))
         cookies_of(request).end_session(response)
     return response

@@ -5,7 +5,6 @@ What cannot be rendered, for whatever reason, is shown as it was written.
 
 import json
 import logging
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -20,6 +19,7 @@ from app.web.footer import Footer, footer_of
 from app.web.languages import Language
 from app.web.message_actions import Actions, actions_of
 from app.web.problem_words import problem_words
+from app.web.sidebar import new_submission_key
 from app.web.visit import house_of, visit_of
 
 logger = logging.getLogger(__name__)
@@ -126,11 +126,6 @@ async def transcript_values(request: Request, view: ConversationView) -> dict[st
     language = visit_of(request).language
     shown = await transcript_of(request).show(view, language, takes_prefill=house.turns.takes_prefill)
     return {"messages": shown, "conversation": view, "new_key": new_submission_key, "editing": None}
-
-
-def new_submission_key() -> str:
-    """For one form: what is sent with it twice is done once."""
-    return uuid.uuid4().hex
 
 
 def transcript_of(request: Request) -> Transcript:

@@ -90,3 +90,16 @@ def test_a_longer_path_repeats_the_messages_of_a_shorter_one(pairs: list[tuple[s
     short, long = messages(*path[:-1]), messages(*path, asked("last"))
     assert long[: len(short)] == short  # type: ignore[arg-type,index]
     encode_body({"messages": long})
+
+
+def test_parameters_stand_behind_max_tokens_and_only_when_chosen() -> None:
+    plain = build(model="m", max_tokens=5, system_prompt="s", path=[asked("Hi")])
+    none = build(
+        model="m", max_tokens=5, system_prompt="s", path=[asked("Hi")], temperature=None, top_p=None, stop_sequences=[]
+    )
+    assert encode_body(none) == encode_body(plain)
+    chosen = build(
+        model="m", max_tokens=5, system_prompt="s", path=[asked("Hi")], temperature=0, top_p=1, stop_sequences=("x",)
+    )
+    assert list(chosen)[:5] == ["model", "max_tokens", "temperature", "top_p", "stop_sequences"]
+    assert {name: chosen[name] for name in plain} == plain

@@ -73,8 +73,13 @@ def test_nothing_is_too_wide_or_too_small_on_a_phone(
     page.locator("[popovertarget]").click()
     expect(page.locator("#sidebar")).to_be_visible()
     check(page)
+    page.locator("#sidebar .row-menu summary").click()
+    check(page)
     page.keyboard.press("Escape")
     expect(page.locator("#sidebar")).to_be_hidden()
+    for other in (f"{path}/choices", "/conversations", "/conversations?archived=yes", "/search?q=qq", "/import"):
+        page.goto(other)
+        check(page)
     for other in (f"{path}/delete", "/operator/conversations", f"/operator{path}", "/nowhere"):
         page.goto(other)
         check(page)

@@ -215,6 +215,7 @@ export class Conversation {
     this.#readyToStop();
     this.#lockSettings(true);
     this.announce(this.announcer.dataset.started);
+    document.dispatchEvent(new Event("recount:started"));
   }
 
   /** @param {HTMLElement | null} settled the answer as it ended, where it is shown */
@@ -225,6 +226,7 @@ export class Conversation {
     const complete = settled?.dataset.status === "completed";
     this.announce(complete ? this.announcer.dataset.complete : this.announcer.dataset.ended);
     document.querySelector(".conversation-list [aria-current] .running-dot")?.remove();
+    document.dispatchEvent(new Event("recount:ended"));
   }
 
   /** Words for a conversation that was deleted in another window. */

@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
+from app.conversations.params import Params
 from app.database import Database
 from app.database.types import new_id
 from app.models import Message, Turn
@@ -86,6 +87,7 @@ async def plan(database: Database) -> Plan:
         salt=b"",
         expected_read_tokens=None,
         accepted_at=0.0,
+        params=Params(),
     )
 
 

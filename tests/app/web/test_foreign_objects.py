@@ -23,6 +23,10 @@ GUARDED = [
 ]
 WITHOUT_OBJECT = {"/", "/setup", "/sign-in", "/sign-out", "/conversations", "/operator/conversations"} | {
     "/system-prompt/check",
+    "/search",
+    "/sidebar",
+    "/account/data",
+    "/import",
     "/invite",
     "/account",
     "/account/profile",

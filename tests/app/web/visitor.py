@@ -28,6 +28,8 @@ class _FormParser(HTMLParser):
         if tag == "form":
             self._open = Form(values["method"], values["action"], "hidden" in values)
             self.forms.append(self._open)
+        elif values.get("type") == "checkbox" and "checked" not in values:
+            pass  # A browser does not send it either.
         elif self._open and tag in ("input", "select") and "name" in values:
             self._open.fields[values["name"]] = values.get("value", "")
         elif self._open and tag == "textarea":
@@ -82,8 +84,8 @@ class Visitor:
 
     @property
     def form_token(self) -> str:
-        """Of any form of the last page."""
-        return forms_of(self.page.text)[0].fields["form_token"]
+        """Of any form of the last page that changes something."""
+        return next(form for form in forms_of(self.page.text) if form.method == "post").fields["form_token"]
 
     def send_as_script(self, path: str, text: str, key: str) -> httpx.Response:
         """What the composer's script does."""

@@ -1,0 +1,63 @@
+"""The model and the parameters of one conversation. A page of its own, because it asks the model server."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from app.conversations.choices import Choice
+from app.conversations.param_fields import read_params, shown_params
+from app.conversations.params import HOTTEST, MOST_TOKENS
+from app.errors import InvalidInput
+from app.web.conversation_pages import conversation_id_of, view_of
+from app.web.error_pages import status_of
+from app.web.forms import field, form_of, optional_field
+from app.web.pages import pages_of
+from app.web.problem_words import error_words
+from app.web.sidebar import around
+from app.web.visit import account_of, house_of, visit_of
+
+
+async def choices(request: Request) -> Response:
+    choice = await house_of(request).choices.of(account_of(request).id, conversation_id_of(request))
+    return await _page(request, {"model": choice.model or "", **shown_params(choice.params)})
+
+
+async def choose(request: Request) -> Response:
+    house, owner, conversation_id = house_of(request), account_of(request).id, conversation_id_of(request)
+    offered = [model.id for model in await house.offered_models.list()]
+    try:
+        choice = Choice(optional_field(request, "model"), read_params(form_of(request)))
+        await house.choices.choose(owner, conversation_id, choice, offered)
+    except InvalidInput as error:
+        return await _refused(request, error)
+    return RedirectResponse(f"/conversations/{conversation_id}", 303)
+
+
+async def _refused(request: Request, error: InvalidInput) -> Response:
+    names = ("model", "max_tokens", "temperature", "top_p", "stop_sequences")
+    typed = {name: field(request, name) for name in names}
+    words = error_words(error, visit_of(request).language)
+    return await _page(request, typed, status=status_of(error), problem=words, problem_field=error.field)
+
+
+async def _page(request: Request, fields: Mapping[str, str], *, status: int = 200, **values: Any) -> Response:
+    house = house_of(request)
+    return pages_of(request).response(
+        request,
+        "choices.html",
+        status=status,
+        **{
+            **await around(request),
+            "conversation": await view_of(request),
+            "models": await house.offered_models.list(),
+            "fields": fields,
+            "usual_tokens": house.settings.answer_tokens,
+            "most_tokens": MOST_TOKENS,
+            "hottest": HOTTEST,
+            "problem": None,
+            "problem_field": None,
+            **values,
+        },
+    )

@@ -1,0 +1,54 @@
+"""The page of model and parameters, and the system prompt that a new conversation begins with."""
+
+from tests.app.web.conftest import OpenSite
+from tests.app.web.site import Site
+from tests.app.web.visitor import Visitor
+from tests.scripted_backend import MODELS, error_reply
+
+
+def test_model_and_parameters_are_chosen_without_script(site: Site, mina: Visitor) -> None:
+    site.backend.models.append({"type": "model", "id": "second", "display_name": "The second"})
+    path = site.ask(mina, "One")
+    mina.open(f"{path}/choices")
+    assert '<option value="second">The second</option>' in mina.page.text
+    mina.submit(f"{path}/choices", model="second", temperature="0.5", stop_sequences="END")
+    assert mina.page.request.url.path == path
+    site.ask(mina, "Two", path)
+    body = site.backend.questions[-1].json()
+    assert (body["model"], body["temperature"], body["stop_sequences"]) == ("second", 0.5, ["END"])
+    assert "top_p" not in body
+    page = mina.open(f"{path}/choices").text
+    assert '<option value="second" selected>' in page
+    assert mina.form(f"{path}/choices").fields["temperature"] == "0.5"
+
+
+def test_a_refused_value_is_named_and_all_that_was_typed_is_kept(site: Site) -> None:
+    mina = site.set_up(language="ko")
+    path = site.ask(mina, "One")
+    mina.open(f"{path}/choices")
+    response = mina.submit(f"{path}/choices", temperature="hot", top_p="0.3", stop_sequences="끝")
+    assert response.status_code == 400
+    assert "온도는 0부터 2까지의 숫자입니다." in response.text
+    assert 'aria-describedby="temperature-hint problem" aria-invalid="true"' in response.text
+    fields = mina.form(f"{path}/choices").fields
+    assert (fields["temperature"], fields["top_p"], fields["stop_sequences"]) == ("hot", "0.3", "끝")
+
+
+def test_the_page_opens_while_the_model_server_is_away(site: Site, mina: Visitor) -> None:
+    path = site.ask(mina, "One")
+    for _ in range(3):
+        site.backend.script(error_reply(500, "api_error"), path=MODELS)
+    assert "does not say now which models it has" in mina.open(f"{path}/choices").text
+
+
+def test_a_new_conversation_shows_the_instances_system_prompt_and_sends_what_is_left_of_it(open_site: OpenSite) -> None:
+    site = open_site(default_system_prompt="Be brief.")
+    mina = site.set_up()
+    mina.open("/")
+    assert mina.form("/conversations").fields["system_prompt"] == "Be brief."
+    site.ask(mina, "One")
+    assert site.backend.questions[-1].json()["system"] == "Be brief."
+    mina.open("/")
+    mina.submit("/conversations", text="Two", system_prompt="")
+    site.wait_idle(mina)
+    assert "system" not in site.backend.questions[-1].json()
