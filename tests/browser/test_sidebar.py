@@ -43,7 +43,8 @@ def test_a_running_dot_and_an_unread_mark_come_and_go_beside_another_page(site: 
     expect(row(page, "Second").locator(".running-dot")).to_have_count(0)
     expect(row(page, "First").locator(".running-dot")).to_be_visible()
     gate.open()
-    expect(row(page, "First").locator(".unread-dot")).to_be_visible()
+    # An open page looks again every five seconds.
+    expect(row(page, "First").locator(".unread-dot")).to_be_visible(timeout=20_000)
     row(page, "First").get_by_role("link").first.click()
     expect(row(page, "First").locator("a[aria-current]")).to_be_visible()
     expect(page.locator(".unread-dot")).to_have_count(0)
