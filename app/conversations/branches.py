@@ -55,6 +55,8 @@ class Branches:
             await blank_turns(session, Turn.id.in_(turn_ids))
             _leave(conversation, nodes, message_id, gone)
             await session.flush()
+            forget = update(Message).where(Message.id == _found(nodes, message_id).parent_id)
+            await session.execute(forget.values(selected_child_id=None))
             await session.execute(delete(Message).where(Message.id.in_(gone)))
             now = self._clock()
             conversation.updated_at = now

@@ -30,6 +30,8 @@ def check_references(file: ExportFile) -> None:
     _known("conversation.active_leaf_id", file.conversation.active_leaf_id, messages)
     for number, message in enumerate(file.messages):
         _check_message(f"messages.{number}", message, messages)
+    for number, message in enumerate(file.messages):
+        _check_selected(f"messages.{number}.selected_child_id", message, messages)
     _check_turns(file, prompts, messages)
 
 
@@ -59,9 +61,12 @@ def _check_message(place: str, message: ExportedMessage, messages: dict[str, Exp
         raise UnfitFile(f"{place}.role", "An answer needs a question as its parent.")
     if message.role == "assistant" and message.context_note is not None:
         raise UnfitFile(f"{place}.context_note", "Only questions have a context note.")
+
+
+def _check_selected(place: str, message: ExportedMessage, messages: dict[str, ExportedMessage]) -> None:
     child = messages.get(message.selected_child_id) if message.selected_child_id else None
     if message.selected_child_id is not None and (child is None or child.parent_id != message.id):
-        raise UnfitFile(f"{place}.selected_child_id", "This is not a child of the message.")
+        raise UnfitFile(place, "This is not a child of the message.")
 
 
 def _check_turns(file: ExportFile, prompts: Collection[str], messages: dict[str, ExportedMessage]) -> None:

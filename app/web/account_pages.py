@@ -54,6 +54,7 @@ async def end_session(request: Request) -> Response:
 
 
 async def end_all_sessions(request: Request) -> Response:
+    await house_of(request).temporary.end_of(account_of(request).id)
     await house_of(request).sessions.end_all(account_of(request).id, remote_of(request))
     response = RedirectResponse("/sign-in", 303)
     cookies_of(request).end_session(response)

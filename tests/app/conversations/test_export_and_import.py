@@ -16,8 +16,10 @@ from app.conversations.exporting import MOST_PER_MINUTE
 from app.conversations.import_checks import UnfitFile
 from app.errors import NotFound, TooMany
 from app.house import House
+from app.instance_secret import instance_secret
 from app.models import AuditEntry, Conversation, Message, SystemPrompt, Turn
 from app.prompt import PathMessage, message_sha256
+from app.verification import Verification
 from tests.app.houses import MovingClock, add_user, ask, follow, question
 from tests.scripted_backend import Gate, ScriptedBackend, answer, delta, message_start
 
@@ -117,6 +119,34 @@ async def test_request_hashes_are_kept_only_for_the_same_owner_and_an_unchanged_
         for message in messages:
             sent = PathMessage("user" if message.role == "user" else "assistant", message.text, message.context_note)
             assert message.sent_sha256 in (None, message_sha256(conversation.salt or b"", sent))
+
+
+async def test_an_import_can_be_verified_and_promises_nothing(
+    house: House, anna: UUID, backend: ScriptedBackend
+) -> None:
+    file = await exported(house, anna, await two_turns(house, anna))
+    berta = await add_user(house.database, "Berta")
+    own, foreign = await imported(house, anna, file), await imported(house, berta, file)
+    verification = Verification(house.database, await instance_secret(house.database))
+    found = [
+        findings
+        for conversation_id in (own, foreign)
+        async for findings in verification.conversations(str(conversation_id))
+    ]
+    counted = [(len(findings.problems), findings.matching, findings.unhashed) for findings in found]
+    assert counted == [(0, 2, 0), (0, 0, 2)]
+    await ask(house, berta, "Three", foreign)
+    turn = (await house.conversations.view(berta, foreign)).messages[-1].turn
+    assert turn is not None
+    assert (turn.expected_read_tokens, turn.shortfall_tokens) == (None, None)
+
+
+async def test_a_conversation_goes_out_and_in_after_messages_were_deleted(house: House, anna: UUID) -> None:
+    first = await ask(house, anna, "One")
+    second = await ask(house, anna, "Two", first.conversation_id)
+    await house.branches.delete(anna, first.conversation_id, second.user_message_id)
+    copy = await imported(house, anna, await exported(house, anna, first.conversation_id))
+    assert len((await house.conversations.view(anna, copy)).messages) == 2
 
 
 async def test_importing_twice_makes_two_and_touches_nothing_of_the_first(house: House, anna: UUID) -> None:
