@@ -91,11 +91,21 @@ class Reader:
         mirror = _Mirror(log)
         if not log.ended:
             self._mirrors[turn_id] = mirror
-            async with self._link.client.pipeline(transaction=False) as pipeline:
-                pipeline.xadd(self._wake_key, {"for": str(turn_id)}, maxlen=1)
-                pipeline.pexpire(self._wake_key, LIVE_MS)
-                await pipeline.execute()
+            try:
+                await self._wake()
+            except BaseException:
+                # A reader who leaves just now never follows, so nothing else would take the mirror away.
+                if mirror.followers == 0:
+                    self._forget(turn_id, mirror)
+                    log.drop()
+                raise
         return mirror
+
+    async def _wake(self) -> None:
+        async with self._link.client.pipeline(transaction=False) as pipeline:
+            pipeline.xadd(self._wake_key, {"new": "turn"}, maxlen=1)
+            pipeline.pexpire(self._wake_key, LIVE_MS)
+            await pipeline.execute()
 
     async def _attend(self, turn_id: UUID, mirror: _Mirror, after: int) -> AsyncGenerator[TurnEvent, None]:
         mirror.followers += 1

@@ -231,10 +231,13 @@ async def test_readers_who_leave_in_the_middle_leave_no_answer_to_the_next(share
         write(bus, ["b"], ended=False, turn_id=OTHER_TURN)
         chance = random.Random(1)
         for _ in range(200):
-            with anyio.move_on_after(chance.random() * 0.002):
+            with anyio.move_on_after(chance.random() * 0.004):
                 await bus.snapshot(TURN)
+                await (await log_of(bus, 0)).aclose()
             assert await bus.snapshot(OTHER_TURN) == LiveText("b", 1)
         assert await bus.snapshot(TURN) == LiveText("a", 1)
+        bus.publish(TURN, end(2))
+        assert await read(bus, 0) == "a"
 
 
 async def test_what_is_queued_at_the_end_is_still_written(shared_redis: RedisServer) -> None:

@@ -18,6 +18,7 @@ from tests.app.turns.test_workers import add_worker
 
 pytestmark = pytest.mark.anyio
 
+# With a clock that stands still, so that no heartbeat grows old.
 IMPATIENT = replace(QUICK, stale_after=0.5)
 ELSEWHERE = Process("elsewhere", 1)
 
@@ -31,9 +32,9 @@ async def test_a_second_process_without_redis_is_refused_and_the_first_goes_on(
     database_url: str, backend_url: str
 ) -> None:
     settings = settings_for(database_url, backend_url)
-    async with open_house(settings, rhythm=IMPATIENT) as house:
+    async with open_house(settings, clock=MovingClock(), rhythm=IMPATIENT) as house:
         with pytest.raises(ConfigurationError, match=rf"{Process.own()}.*RECOUNT_REDIS_URL"):
-            async with open_house(settings, rhythm=IMPATIENT, process=ELSEWHERE):
+            async with open_house(settings, clock=MovingClock(), rhythm=IMPATIENT, process=ELSEWHERE):
                 raise AssertionError("it serves")
         assert await hosts(house.database) == [str(Process.own())]
         owner = await add_user(house.database)
@@ -46,8 +47,8 @@ async def test_two_processes_with_redis_serve_together_even_while_it_is_away(
 ) -> None:
     settings = settings_for(database_url, backend_url, redis_url=NO_REDIS)
     async with (
-        open_house(settings, rhythm=IMPATIENT) as house,
-        open_house(settings, rhythm=IMPATIENT, process=ELSEWHERE),
+        open_house(settings, clock=MovingClock(), rhythm=IMPATIENT) as house,
+        open_house(settings, clock=MovingClock(), rhythm=IMPATIENT, process=ELSEWHERE),
     ):
         assert len(await hosts(house.database)) == 2
 
@@ -99,7 +100,9 @@ async def test_of_processes_that_start_together_one_serves(database_url: str, ba
         async with AsyncExitStack() as stack:
             try:
                 process = Process(f"host-{number}", 1)
-                await stack.enter_async_context(open_house(settings, rhythm=IMPATIENT, process=process))
+                await stack.enter_async_context(
+                    open_house(settings, clock=MovingClock(), rhythm=IMPATIENT, process=process)
+                )
                 results.append("serves")
             except ConfigurationError:
                 results.append("refused")
