@@ -218,7 +218,8 @@ async def test_view_of_a_live_answer_has_its_text_and_cursor(
         if event.kind == "delta":
             break
     live = await last_answer(house, anna, sent.conversation_id)
-    assert (live.text, live.cursor) == ("Part", event.seq)
+    assert live.text == "Part"
+    assert live.cursor >= event.seq  # Its HTML may have followed.
     assert (await house.conversations.view(anna, sent.conversation_id)).live_turn_id == sent.turn_id
     gate.open()
     rest = await follow(house, anna, sent.turn_id, live.cursor)
