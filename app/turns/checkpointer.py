@@ -55,7 +55,7 @@ class Checkpointer:
     async def begin(self) -> None:
         """Before the first turn: the turns of a killed predecessor end, and this worker lives."""
         async with self._database.write() as session:
-            await workers.bury_neighbours(session, self._process, self._clock())
+            await workers.bury_neighbours(session, self._worker_id, self._process, self._clock())
         await self.tick()
 
     async def run(self) -> None:

@@ -46,7 +46,7 @@ async def _try(database: Database, worker_id: UUID, process: Process, clock: Clo
         # Of processes that start together, each waits here for the one before it.
         await session.execute(select(StoredSetting.key).with_for_update())
         now = clock()
-        await workers.bury_neighbours(session, process, now)
+        await workers.bury_neighbours(session, worker_id, process, now)
         others = await workers.alive(session, now, rhythm.stale_after)
         if not others:
             await workers.beat(session, worker_id, process, now)

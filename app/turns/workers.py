@@ -57,13 +57,13 @@ async def beat(session: AsyncSession, worker_id: UUID, process: Process, now: da
         worker.heartbeat_at = now
 
 
-async def bury_neighbours(session: AsyncSession, process: Process, now: datetime) -> None:
-    """To be called once at the start, before the first beat: ends the turns of workers that ran on this host.
+async def bury_neighbours(session: AsyncSession, worker_id: UUID, process: Process, now: datetime) -> None:
+    """To be called at the start, before the first turn: ends the turns of workers that ran on this host.
 
     Their heartbeats may still be young, but their process is gone, or its number is ours now, as in a
     container that was started again. Workers on other hosts are judged by their heartbeats alone.
     """
-    rows = (await session.execute(select(Worker.id, Worker.host))).all()
+    rows = (await session.execute(select(Worker.id, Worker.host).where(Worker.id != worker_id))).all()
     dead = [worker_id for worker_id, stored in rows if _is_dead_neighbour(Process.parse(stored), process)]
     await _end_turns(session, Turn.worker_id.in_(dead), now)
     await _forget(session, dead)
