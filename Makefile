@@ -40,7 +40,7 @@ test: $(DEV_STAMP) ## Run every test that needs no browser
 	$(PYTEST) -m "not browser" -n $(TEST_WORKERS) --dist worksteal $(ARGS)
 
 e2e: $(DEV_STAMP) ## Run the tests that drive a real Chromium (CHROMIUM=path)
-	$(PYTEST) -m browser $(ARGS)
+	$(PYTEST) -m browser -n $(TEST_WORKERS) --dist worksteal $(ARGS)
 
 check: $(DEV_STAMP) ## Format, lint, types, import layers, templates and migrations
 	$(BIN)/ruff format --check .

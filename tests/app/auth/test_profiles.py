@@ -191,7 +191,7 @@ async def test_deleting_stops_a_live_answer_and_its_streams(house: House, backen
     assert (await until_kind(events, "end")).data["status"] == "stopped"
     await backend.until(lambda: backend.disconnects == 1)
     assert "Secret" not in await stored_words(house)
-    assert house.conversations._live.snapshot(sent.turn_id) is None
+    assert await house.conversations._live.snapshot(sent.turn_id) is None
 
 
 async def test_disabling_stops_a_live_answer_and_keeps_its_text(house: House, backend: ScriptedBackend) -> None:

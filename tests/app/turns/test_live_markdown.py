@@ -32,7 +32,7 @@ class Log:
         self.publisher = Publisher(self._bus, TURN, rhythm, room or RenderingRoom())
 
     async def until(self, kind: str) -> TurnEvent:
-        log = self._bus.follow(TURN, 0)
+        log = await self._bus.follow(TURN, 0)
         assert log is not None
         async for event in log:
             if event.kind == kind:
@@ -42,7 +42,7 @@ class Log:
     async def ended(self) -> list[TurnEvent]:
         await self.publisher.finish()
         self.publisher.event("end", {})
-        log = self._bus.follow(TURN, 0)
+        log = await self._bus.follow(TURN, 0)
         assert log is not None
         return [event async for event in log]
 

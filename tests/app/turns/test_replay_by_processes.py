@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from uuid import UUID
 
@@ -51,14 +52,17 @@ async def test_structured_text_and_parameters_keep_their_order_in_every_process(
     sent = await ask(house, anna, STRUCTURED, system_prompt=STRUCTURED)
     async with house.database.write() as session:
         conversation = await session.get_one(Conversation, sent.conversation_id)
-        conversation.params = '{"zz": 1, "a": {"k2": 2, "k1": 1}, "list": [3, 1, 2]}'
+        conversation.params = '{"top_p": 0.5, "stop_sequences": ["zz", "aa", "mm"], "max_tokens": 9}'
     names = (database_url, backend_url, str(anna), str(sent.conversation_id))
     with start_worker(1, *names, "Second") as second, start_worker(2, *names, "Third") as third:
         for worker in (second, third):
             await anyio.to_thread.run_sync(worker.communicate, "go\n")
             assert worker.returncode == 0
-    first_body, second_body, third_body = (request.body for request in backend.questions)
-    for earlier, later in ((first_body, second_body), (second_body, third_body)):
+    # What stands before the system prompt was changed in between, and is no part of the prompt.
+    bodies = [request.body[request.body.index(b'"system"') :] for request in backend.questions]
+    heads = [request.body[: -len(body)] for request, body in zip(backend.questions, bodies, strict=True)]
+    assert heads[1] == heads[2]
+    for earlier, later in pairwise(bodies):
         messages, ending = earlier.split(b'"}],"metadata"')
         assert later.startswith(messages)
         assert later.endswith(ending)
@@ -67,4 +71,4 @@ async def test_structured_text_and_parameters_keep_their_order_in_every_process(
         texts = list(await session.scalars(select(Message.text).order_by(Message.seq).limit(2)))
         params = list(await session.scalars(select(Turn.params).order_by(Turn.id)))
     assert texts == [STRUCTURED, STRUCTURED]
-    assert params[1:] == ['{"a":{"k1":1,"k2":2},"list":[3,1,2],"max_tokens":1024,"zz":1}'] * 2
+    assert params[1:] == ['{"max_tokens":9,"stop_sequences":["zz","aa","mm"],"top_p":0.5}'] * 2

@@ -5,6 +5,7 @@ import pytest
 from app.house import House, open_house
 from app.turns.workers import Process
 from tests.app.houses import QUICK, add_user, last_answer, question, settings_for, until_kind
+from tests.app.redis_server import NO_REDIS
 from tests.scripted_backend import Gate, ScriptedBackend, answer, delta, message_start
 
 pytestmark = pytest.mark.anyio
@@ -33,15 +34,18 @@ async def test_all_answers_of_one_owner_stop_and_those_of_others_go_on(
 
 
 async def test_answers_of_another_process_stop_by_their_flags(
-    house: House, anna: UUID, backend: ScriptedBackend, database_url: str, backend_url: str
+    backend: ScriptedBackend, database_url: str, backend_url: str
 ) -> None:
     backend.script(message_start(), delta("Part"), Gate(), *answer("never"))
-    sent = await house.turns.send(anna, question())
-    events = await house.turns.events(anna, sent.turn_id, 0)
-    await until_kind(events, "delta")
-    elsewhere = Process("elsewhere", 1)
-    settings = settings_for(database_url, backend_url)
-    async with open_house(settings, clock=house.clock, rhythm=QUICK, process=elsewhere) as other:
+    settings = settings_for(database_url, backend_url, redis_url=NO_REDIS)
+    async with (
+        open_house(settings, rhythm=QUICK) as house,
+        open_house(settings, rhythm=QUICK, process=Process("elsewhere", 1)) as other,
+    ):
+        anna = await add_user(house.database)
+        sent = await house.turns.send(anna, question())
+        events = await house.turns.events(anna, sent.turn_id, 0)
+        await backend.until(lambda: backend.open_streams == 1)
         await other.turns.stop_all_of(anna)
         end = await until_kind(events, "end")
     assert end.data["status"] == "stopped"

@@ -71,13 +71,13 @@ def test_other_media_types_are_refused(mina: Visitor) -> None:
 
 def test_changing_routes_do_not_answer_to_get(site: Site, mina: Visitor) -> None:
     path = site.ask(mina, "Hello")
-    for action in (f"{path}/messages", f"{path}/title", f"{path}/system-prompt", "/sign-out", "/conversations"):
+    for action in (f"{path}/messages", f"{path}/title", f"{path}/system-prompt", "/sign-out"):
         assert mina.open(action).status_code == 405
 
 
 def test_wrong_methods_are_405_with_the_right_ones(mina: Visitor) -> None:
     for method in ("DELETE", "PUT", "PATCH"):
-        response = mina.client.request(method, "/conversations")
+        response = mina.client.request(method, "/sign-out")
         assert (response.status_code, response.headers["allow"]) == (405, "POST")
     response = mina.client.post("/operator/conversations", json={})
     assert response.status_code == 405
