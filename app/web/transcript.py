@@ -6,7 +6,8 @@ What cannot be rendered, for whatever reason, is shown as it was written.
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, cast
 
 import anyio.to_thread
@@ -47,6 +48,7 @@ class ShownMessage:
     actions: Actions
     cut_before: bool
     answer: LiveAnswer | None = None
+    waited_seconds: int = 0
 
     @property
     def live(self) -> bool:
@@ -60,8 +62,11 @@ class Transcript:
         self._markdown = markdown
         self._streamer = BlockStreamer(markdown)
 
-    async def show(self, view: ConversationView, language: Language, *, takes_prefill: bool) -> Sequence[ShownMessage]:
-        return await anyio.to_thread.run_sync(self._show, view, language, takes_prefill)
+    async def show(
+        self, view: ConversationView, language: Language, *, takes_prefill: bool, now: datetime
+    ) -> Sequence[ShownMessage]:
+        shown = await anyio.to_thread.run_sync(self._show, view, language, takes_prefill)
+        return [_waiting(each, now) for each in shown]
 
     async def snapshot(self, text: str) -> dict[str, object]:
         """All that is to be seen of an unfinished answer with that text, as our script takes it."""
@@ -115,6 +120,13 @@ class Transcript:
             return Snapshot(SafeHtml(), 0, text, plain=True)
 
 
+def _waiting(shown: ShownMessage, now: datetime) -> ShownMessage:
+    turn = shown.message.turn
+    if turn is None or not turn.live:
+        return shown
+    return replace(shown, waited_seconds=max(0, int((now - turn.created_at).total_seconds())))
+
+
 def _state(snapshot: Snapshot) -> dict[str, object]:
     code = code_data(snapshot.code) if snapshot.code else None
     return {"chars": snapshot.end, "tail": snapshot.tail, "code": code, "plain": snapshot.plain}
@@ -124,7 +136,9 @@ async def transcript_values(request: Request, view: ConversationView) -> dict[st
     """What the template of the messages needs."""
     house = house_of(request)
     language = visit_of(request).language
-    shown = await transcript_of(request).show(view, language, takes_prefill=house.turns.takes_prefill)
+    shown = await transcript_of(request).show(
+        view, language, takes_prefill=house.turns.takes_prefill, now=house.clock()
+    )
     return {"messages": shown, "conversation": view, "new_key": new_submission_key, "editing": None}
 
 

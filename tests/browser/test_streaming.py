@@ -1,5 +1,7 @@
 """Answers while they are written: reload, stop, restart of the app, scrolling, hostile text."""
 
+import re
+
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
@@ -164,13 +166,52 @@ def test_hostile_text_does_nothing_live_and_after(site: RunningSite, signed_in: 
     assert page.locator(".answer :is(img, svg, iframe, form, script)").count() == 0
 
 
-def test_prefill_progress_is_told(site: RunningSite, signed_in: BrowserContext, page: Page) -> None:
+def test_place_in_the_queue_is_told_and_stop_works_there(
+    site: RunningSite, signed_in: BrowserContext, page: Page
+) -> None:
     gate = Gate()
-    site.backend.script(STARTED, ping(prefill=(1900, 700, 50)), gate, *answer("done")[1:])
+    site.backend.script(ping(queue=2), gate, *answer("never"))
     page.goto("/")
     say(page, "Go")
-    expect(page.locator("[data-phase]")).to_have_text(
-        "Reading the prompt: 50 of 1,900 tokens, 700 of them from the cache"
-    )
+    expect(page.locator("[data-phase]")).to_have_text("Waiting for its turn, place 2")
+    page.get_by_role("button", name="Stop").click()
+    wait_until_complete(page, 1)
+    assert "stopped by you" in footer(page, 1)
+    gate.open()
+
+
+def test_stop_works_while_the_prompt_is_read(site: RunningSite, signed_in: BrowserContext, page: Page) -> None:
+    gate = Gate()
+    site.backend.script(STARTED, ping(prefill=(1900, 700, 760)), gate, *answer("never")[1:])
+    page.goto("/")
+    say(page, "Go")
+    expect(page.locator("[data-phase]")).to_contain_text("40%")
+    page.keyboard.press("Escape")
+    wait_until_complete(page, 1)
+    assert "stopped by you" in footer(page, 1)
+    gate.open()
+
+
+def test_silent_reading_is_told_in_seconds(site: RunningSite, signed_in: BrowserContext, page: Page) -> None:
+    gate = Gate()
+    site.backend.script(STARTED, gate, *answer("done")[1:])
+    page.goto("/")
+    say(page, "Go")
+    expect(page.locator("[data-phase]")).to_have_text(re.compile(r"Reading the prompt for [2-9] s"))
+    page.reload()
+    expect(page.locator("[data-phase]")).to_have_text(re.compile(r"Reading the prompt for [2-9] s"))
+    gate.open()
+    wait_until_complete(page, 1)
+
+
+def test_prefill_progress_is_told(site: RunningSite, signed_in: BrowserContext, page: Page) -> None:
+    gate = Gate()
+    site.backend.script(STARTED, ping(prefill=(1900, 700, 760)), gate, *answer("done")[1:])
+    page.goto("/")
+    say(page, "Go")
+    told = "Reading the prompt: 40% (760 of 1,900 tokens, 700 of them from the cache)"
+    expect(page.locator("[data-phase]")).to_have_text(told)
+    page.reload()
+    expect(page.locator("[data-phase]")).to_have_text(told)
     gate.open()
     wait_until_complete(page, 1)

@@ -2,6 +2,7 @@
 
 import { LiveAnswer } from "./blocks.js";
 import { addCopyButtons, copyMessage } from "./copying.js";
+import { Phase } from "./phase.js";
 import { Scrolling } from "./scrolling.js";
 import { PAUSE, TurnStream } from "./stream.js";
 
@@ -155,13 +156,13 @@ export class Conversation {
     }
     const turn = article.dataset.turn;
     const answer = new LiveAnswer(/** @type {HTMLElement} */ (article.querySelector("[data-text]")), this.transcript);
-    const phase = /** @type {HTMLElement} */ (article.querySelector("[data-phase]"));
+    const phase = new Phase(/** @type {HTMLElement} */ (article.querySelector("[data-phase]")));
     delete article.dataset.turn;
     this.#setRunning(turn);
     const stream = new TurnStream(turn, Number(article.dataset.cursor), {
       append: (more) => {
         answer.append(more);
-        phase.textContent = phase.dataset.writing ?? "";
+        phase.writing();
         this.scrolling.follow();
       },
       reset: (data) => {
@@ -173,9 +174,12 @@ export class Conversation {
         this.scrolling.follow();
       },
       status: (status) => {
-        phase.textContent = phaseWords(phase, status);
+        phase.show(status);
       },
-      end: () => this.#settle(article),
+      end: () => {
+        phase.stop();
+        this.#settle(article);
+      },
     });
   }
 
@@ -185,7 +189,8 @@ export class Conversation {
     if (!this.running || !turn || this.elsewhere === turn) return;
     this.elsewhere = turn;
     const nothing = () => {};
-    new TurnStream(turn, 0, { append: nothing, replace: nothing, status: nothing, end: () => this.#setIdle(null) });
+    const unseen = { append: nothing, replace: nothing, markup: nothing, status: nothing };
+    new TurnStream(turn, 0, { ...unseen, end: () => this.#setIdle(null) });
   }
 
   /** Asks for the answer as the server has it; if it is still being written there, follows on. */
@@ -251,12 +256,4 @@ export class Conversation {
       /** @type {HTMLFieldSetElement} */ (part).disabled = locked;
     }
   }
-}
-
-/** @param {HTMLElement} element @param {Record<string, any>} status */
-function phaseWords(element, status) {
-  const words = element.dataset;
-  if (status.phase === "queued") return status.place ? fill(words.queuedPlace ?? "", status) : words.queued ?? "";
-  if (status.phase !== "reading") return words.writing ?? "";
-  return status.total ? fill(words.readingProgress ?? "", status) : words.reading ?? "";
 }
