@@ -89,7 +89,7 @@ async def conversation_page(
             "settings_open": "settings" in request.query_params,
             "standing": await house_of(request).lifecycle.standing(account_of(request).id, view.id),
             "hints": hints_of(values.get("system_prompt", view.system_prompt), view.last_counted_turn, speed, language),
-            "meter": meter_of(view, house_of(request).turns.context_window(), language),
+            "meter": meter_of(view, house_of(request).turns.context_window(view.model), language),
             **values,
         },
     )
