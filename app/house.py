@@ -25,6 +25,7 @@ from app.instance_secret import instance_secret
 from app.reports import Reports, Usages
 from app.settings import Settings
 from app.turns import Turns, workers
+from app.turns.backend_watch import BackendWatch
 from app.turns.backends import Backends
 from app.turns.bus import Bus, MemoryBus, RedisBus
 from app.turns.checkpointer import Checkpointer
@@ -66,6 +67,7 @@ class House:
     invites: Invites
     audit_log: AuditLog
     request_limits: RequestLimits
+    backend_watch: BackendWatch
 
 
 @asynccontextmanager
@@ -124,12 +126,15 @@ async def open_house(
         await checkpointer.begin()
         beside = asyncio.create_task(checkpointer.run(), name="checkpointer")
         sweeping = asyncio.create_task(house.temporary.run(rhythm.sweep), name="temporary conversations")
+        watching = asyncio.create_task(house.backend_watch.run(), name="backend watch")
         async with bus.serving(jobs.stop):
             try:
                 yield house
             finally:
                 house.temporary.stop()
                 await sweeping
+                house.backend_watch.stop()
+                await watching
                 await jobs.close(SHUT_DOWN, drain=settings.drain_seconds)
                 checkpointer.stop()
                 await beside
@@ -202,4 +207,5 @@ def _house(
         invites=Invites(database, clock, passwords, accounts, limits),
         audit_log=AuditLog(database),
         request_limits=request_limits,
+        backend_watch=BackendWatch(backends, rhythm),
     )

@@ -1,4 +1,7 @@
-"""The Messages API as four operations. Adds nothing to a body: `encode_body` of it is what goes out."""
+"""The Messages API as four operations, and a look at whether the backend is there.
+
+Adds nothing to a body: `encode_body` of it is what goes out.
+"""
 
 import math
 from collections.abc import AsyncIterator, Mapping
@@ -12,7 +15,7 @@ import httpx
 
 from inference_client.connection import Connection, body_chunks, read_body
 from inference_client.encoding import encode_body
-from inference_client.errors import ProtocolError
+from inference_client.errors import NotFound, ProtocolError
 from inference_client.messages import Message, Model
 from inference_client.retry import RetryPolicy
 from inference_client.server_sent_events import server_sent_events
@@ -87,6 +90,13 @@ class InferenceClient:
     async def count_tokens(self, body: Mapping[str, object]) -> int:
         content = encode_body(body)
         return parse_token_count(await self._fetch("POST", "/v1/messages/count_tokens", content, self._short_timeouts))
+
+    async def check(self) -> None:
+        """Raises InferenceError unless the backend says that it is well: at `/health`, else by listing its models."""
+        try:
+            await self._fetch("GET", "/health", None, self._short_timeouts)
+        except NotFound:
+            await self.models()
 
     async def models(self) -> list[Model]:
         return parse_models(await self._fetch("GET", "/v1/models?limit=1000", None, self._short_timeouts))

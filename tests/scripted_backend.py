@@ -53,6 +53,7 @@ from starlette.types import Receive, Scope, Send
 MESSAGES = "/v1/messages"
 COUNT_TOKENS = "/v1/messages/count_tokens"
 MODELS = "/v1/models"
+HEALTH = "/health"
 
 Usage = Mapping[str, int | None]
 
@@ -242,7 +243,7 @@ class ScriptedBackend:
                 Route(MESSAGES, self._messages, methods=["POST"]),
                 Route(COUNT_TOKENS, self._count_tokens, methods=["POST"]),
                 Route(MODELS, self._models),
-                Route("/health", self._health),
+                Route(HEALTH, self._health),
             ]
         )
 

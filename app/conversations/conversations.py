@@ -68,6 +68,7 @@ class Conversations:
             ),
             live_turn_id=next((turns_[-1].id for turns_ in turns.values() if turns_[-1].live), None),
             updated_at=conversation.updated_at,
+            model=conversation.model,
         )
 
     async def _message(self, node: Node, turns: Sequence[TurnFigures], branch: Branch | None) -> MessageView:

@@ -16,9 +16,9 @@ TurnKind = Literal["question", "edit", "regenerate", "continue", "retry"]
 class TurnFigures:
     """Usage in tokens under its wire names, times in milliseconds.
 
-    `outcome` names a known reason for a shortfall: `system_prompt_edited` since the base turn, `history_trimmed`
-    by this turn, or None. `history_start_message_id` is the first message that was sent, None for the root.
-    `prefill_chars` is how much of its answer stood there before a turn that continues it.
+    `outcome` names a known reason for a shortfall: `model_switched` or `system_prompt_edited` since the base turn,
+    `history_trimmed` by this turn, or None. `history_start_message_id` is the first message that was sent, None for
+    the root. `prefill_chars` is how much of its answer stood there before a turn that continues it.
     """
 
     id: UUID

@@ -53,7 +53,7 @@ class MessageView:
 
 @dataclass(frozen=True, slots=True)
 class ConversationView:
-    """`messages` is the shown branch, from root to leaf."""
+    """`messages` is the shown branch, from root to leaf; `model` None means the first that the backend lists."""
 
     id: UUID
     reference: str
@@ -62,6 +62,7 @@ class ConversationView:
     messages: tuple[MessageView, ...]
     live_turn_id: UUID | None
     updated_at: datetime
+    model: str | None
 
     @property
     def leaf_id(self) -> UUID | None:

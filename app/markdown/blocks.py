@@ -14,7 +14,7 @@ from app.markdown.parsing import make_block_parser
 # A line that ends in CR at the end of the text is not complete: LF may follow.
 _COMPLETE_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r(?!\Z))")
 _ENDS_WITH_ITS_LINE = frozenset({"heading_open", "hr"})
-_ENDS_WITH_A_BLANK_LINE = frozenset({"paragraph_open", "table_open", "blockquote_open"})
+_ENDS_WITH_A_BLANK_LINE = frozenset({"paragraph_open", "table_open", "blockquote_open", "math_block"})
 
 
 class Blocks:
@@ -56,4 +56,6 @@ def _is_closed(last: Token, text: str, ends: Sequence[int]) -> bool:
         return last.content.count("\n") == end - begin - 2
     if last.type == "heading_open" and end == len(ends) and "|" in text[ends[begin - 1] if begin else 0 : ends[-1]]:
         return False  # A delimiter row below would make it the head of a table.
+    if last.type == "math_block" and last.meta["closed"]:
+        return True
     return last.type in _ENDS_WITH_ITS_LINE or (last.type in _ENDS_WITH_A_BLANK_LINE and end < len(ends))

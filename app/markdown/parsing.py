@@ -1,4 +1,4 @@
-"""The one dialect of Markdown of the app: CommonMark with tables, strikethrough and task lists.
+"""The one dialect of Markdown of the app: CommonMark with tables, strikethrough, task lists and math.
 
 Raw HTML, bare-link detection and reference definitions are off: a definition far below would change text that
 stands above it, also text that a reader already sees.
@@ -6,6 +6,8 @@ stands above it, also text that a reader already sees.
 
 from markdown_it import MarkdownIt
 from mdit_py_plugins.tasklists import tasklists_plugin
+
+from app.markdown.math_rules import use_math
 
 # The parser drops all that stands deeper, and all behind it.
 MAX_NESTING = 20
@@ -16,6 +18,7 @@ def make_parser() -> MarkdownIt:
     parser = MarkdownIt("js-default", {"html": False, "linkify": False, "maxNesting": MAX_NESTING})
     parser.disable(["reference", "linkify"])
     parser.use(tasklists_plugin)
+    use_math(parser)
     return parser
 
 

@@ -17,12 +17,23 @@ from app.markdown.parsing import make_parser
 # Stands where the next character of the text will go. Private use: no model writes it, and it is not markup.
 CARET = "\ue000"
 # Behind any of these the text has to be parsed again; other characters may be put to the caret as they are.
-MARKUP = "\r\n*_`~[]<&\\|!"
+MARKUP = "\r\n*_`~[]<&\\|!$"
 
-_ONLY_MARKERS = re.compile(r"[\s>*+\-=#|:`~_\[\]!\\.]*|[\s>*+\-]*\d{1,9}[.)]?[ \t]*")
+_ONLY_MARKERS = re.compile(r"[\s>*+\-=#|:`~_\[\]!\\.$]*|[\s>*+\-]*\d{1,9}[.)]?[ \t]*")
 _FENCE_BEGUN = re.compile(r"[\s>*+\-\d.)]*(?:```|~~~)[^`]*")
 _UNDECIDED = re.compile(r"[*_~\\!]+$|&#?\w*$|<[A-Za-z][^\s<>]*$")
-_CODE_OR_ESCAPE = re.compile(r"\\[!-/:-@\[-`{-~]|(?<!`)(`+)(?!`)(?:.*?[^`])??\1(?!`)", re.DOTALL)
+_CLOSED = re.compile(
+    r"\\[!-/:-@\[-`{-~]|(?<!`)(`+)(?!`)(?:.*?[^`])??\1(?!`)|"
+    # Math that is closed, as nearly as this has to know it.
+    r"\$\$(?:\\.|[^\\$]|\$(?!\$))+\$\$|(?<![\d$])\$(?![\s$])(?:\\.|[^\\$])*(?<!\s)\$(?!\d)",
+    re.DOTALL,
+)
+# A dollar that may yet begin math; not before an amount of money, and only so far.
+_MATH_BEGUN = re.compile(
+    r"\$\$(?!\$)(?:\\.|[^\\$])*\$?$|(?<![\d$])\$(?![$\s]|\d[\d.,]*(?:[\s)\]!?;:/–-]|[kKmMbB]\b))[^$\n]{0,200}$",
+    re.DOTALL,
+)
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
 _BACKTICKS = re.compile(r"`+")
 _LINK_BEGUN = re.compile(r"(!?)\[([^\[\]\n]{0,300})(\](?:\([^()\n]*)?)?$")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
@@ -50,6 +61,8 @@ class Completion:
         exact = CARET not in text and bool(last.strip())
         if _ONLY_MARKERS.fullmatch(last) or _FENCE_BEGUN.fullmatch(last):
             exact, text = False, text[: len(text) - len(last)]
+        text, cut = self._without_open_math(text)
+        exact = exact and not cut
         leaf = self._leaf(text)
         if leaf is None:
             return text
@@ -60,6 +73,13 @@ class Completion:
         exact = exact and begun.exact
         words = begun.text + text[len(text.rstrip()) :] + CARET if exact else begun.text.rstrip()
         return head + words + begun.closers + _table_head(head + words, leaf)
+
+    def _without_open_math(self, text: str) -> tuple[str, bool]:
+        """Lines of math that is not closed are held back."""
+        begun = next((each for each in reversed(self._blocks.tokens(text)) if each.nesting == 0), None)
+        if begun is None or begun.type != "math_block" or begun.meta["closed"] or begun.map is None:
+            return text, False
+        return "".join(_LINE.findall(text)[: begun.map[0]]), True
 
     def _leaf(self, text: str) -> Token | None:
         """The paragraph, cell or code that the text ends in, if it is one."""
@@ -73,6 +93,9 @@ class Completion:
 
 def _begin(parser: MarkdownIt, content: str) -> _Begun:
     open_code = _BACKTICKS.search(_masked(content))
+    math = _MATH_BEGUN.search(_masked(content))
+    if math and not (open_code and open_code.start() < math.start()):
+        return _Begun(content[: math.start()], _emphasis(parser, content[: math.start()]), exact=False)
     if open_code and open_code.end() < len(content):
         run = open_code.group()
         return _Begun(content, run + _emphasis(parser, content + run), exact=True)
@@ -86,8 +109,8 @@ def _begin(parser: MarkdownIt, content: str) -> _Begun:
 
 
 def _masked(content: str) -> str:
-    """As long as the content, but without markup in closed code spans and behind backslashes."""
-    return _CODE_OR_ESCAPE.sub(lambda found: "x" * len(found.group()), content)
+    """As long as the content, but without markup in closed code spans and math, and behind backslashes."""
+    return _CLOSED.sub(lambda found: "x" * len(found.group()), content)
 
 
 def _emphasis(parser: MarkdownIt, content: str) -> str:

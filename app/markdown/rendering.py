@@ -14,6 +14,8 @@ from markdown_it.utils import OptionsDict
 from markupsafe import Markup
 
 from app.markdown.highlighting import code_block
+from app.markdown.math import mathml
+from app.markdown.math_rules import MARK
 from app.markdown.parsing import MAX_NESTING, make_parser
 from app.markdown.sanitizing import BLOCKED_IMAGE_CLASS, make_cleaner
 
@@ -88,7 +90,26 @@ def _aligned_cell(
     return f"<{tokens[index].tag}{chosen}>"
 
 
+def _math_inline(
+    renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: dict[str, Any]
+) -> str:
+    content, mark = tokens[index].content, tokens[index].markup
+    return mathml(content, display=mark == MARK) or f"<code>{escape(f'{mark}{content}{mark}')}</code>"
+
+
+def _math_block(
+    renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: dict[str, Any]
+) -> str:
+    content, closed = tokens[index].content, tokens[index].meta["closed"]
+    html = mathml(content, display=True) if closed else None
+    end = f"\n{MARK}" if closed else ""
+    return f"<p>{html}</p>\n" if html else code_block(f"{MARK}\n{content.rstrip()}{end}\n", "")
+
+
 _RULES = {
+    "math_inline": _math_inline,
+    "math_inline_double": _math_inline,
+    "math_block": _math_block,
     "fence": _fence,
     "code_block": _indented_code,
     "image": _blocked_image,

@@ -6,14 +6,17 @@ It does not know Markdown. Nothing that it lets through loads a remote thing: no
 import nh3
 from pygments.token import STANDARD_TYPES
 
+from app.markdown.math import MATH_ATTRIBUTES, MATH_TAGS
+
 ALLOWED_TAGS = frozenset(
     {
         *("h1", "h2", "h3", "h4", "h5", "h6", "p", "hr", "br", "blockquote", "ul", "ol", "li"),
         *("a", "em", "strong", "s", "span", "code", "pre"),
         *("table", "thead", "tbody", "tr", "th", "td"),
+        *MATH_TAGS,
     }
 )
-ALLOWED_ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}, "pre": {"data-language", "dir"}}
+ALLOWED_ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}, "pre": {"data-language", "dir"}, **MATH_ATTRIBUTES}
 URL_SCHEMES = frozenset({"http", "https", "mailto"})
 LINK_REL = "noopener noreferrer nofollow"
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, CursorResult, Update, exists, func, select, update
+from sqlalchemy import ColumnElement, CursorResult, Update, case, exists, func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 
@@ -16,14 +16,28 @@ from app.turns.answer import Answer
 from app.turns.endings import ROWS_GONE, WORKER_LOST, Ending
 from app.turns.plan import Plan
 
+MODEL_SWITCHED = "model_switched"
+
 
 async def mark_running(session: AsyncSession, turn_id: UUID, *, model: str, backend: str, request_sha256: str) -> bool:
-    """False if the turn has ended already."""
+    """False if the turn has ended already.
+
+    Only now is it known which model answers a conversation that names none, so it is here that it is compared with
+    that of the base turn. Another model reuses nothing whatever else has changed, so this reason goes before others.
+    """
+    base = aliased(Turn)
+    base_model = select(base.model).where(base.id == Turn.base_turn_id).correlate(Turn).scalar_subquery()
     return await _changed(
         session,
         update(Turn)
         .where(Turn.id == turn_id, Turn.status == "queued")
-        .values(status="running", model=model, backend=backend, request_sha256=request_sha256),
+        .values(
+            status="running",
+            model=model,
+            backend=backend,
+            request_sha256=request_sha256,
+            outcome=case((base_model != model, MODEL_SWITCHED), else_=Turn.outcome),
+        ),
     )
 
 

@@ -18,6 +18,7 @@ from app.turns.rhythm import Rhythm
 from app.web import (
     account_pages,
     audit_page,
+    backend_banner,
     choice_pages,
     context_fragment,
     conversation_pages,
@@ -120,6 +121,7 @@ PAGE_ROUTES = [
     Route("/operator/invites", operator_invites.create_invite, methods=["POST"]),
     Route("/operator/invites/{invite_id:uuid}/revoke", operator_invites.revoke_invite, methods=["POST"]),
     Route("/operator/audit", audit_page.audit),
+    Route("/backend", backend_banner.backend_banner),
 ]
 
 

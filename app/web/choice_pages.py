@@ -16,6 +16,7 @@ from app.web.forms import field, form_of, optional_field
 from app.web.pages import pages_of
 from app.web.problem_words import error_words
 from app.web.sidebar import around
+from app.web.system_prompt_hints import cost_words, tokens_after
 from app.web.visit import account_of, house_of, visit_of
 
 
@@ -43,14 +44,17 @@ async def _refused(request: Request, error: InvalidInput) -> Response:
 
 
 async def _page(request: Request, fields: Mapping[str, str], *, status: int = 200, **values: Any) -> Response:
-    house = house_of(request)
+    house, view = house_of(request), await view_of(request)
+    tokens = tokens_after(view.last_counted_turn)
+    speed = await house.turns.prefill_speed() if tokens else None
     return pages_of(request).response(
         request,
         "choices.html",
         status=status,
         **{
             **await around(request),
-            "conversation": await view_of(request),
+            "conversation": view,
+            "cost_of_change": cost_words(tokens, speed, visit_of(request).language),
             "models": await house.offered_models.list(),
             "fields": fields,
             "usual_tokens": house.settings.answer_tokens,

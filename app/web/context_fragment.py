@@ -11,7 +11,7 @@ from app.web.visit import house_of, visit_of
 
 async def context(request: Request) -> Response:
     view = await view_of(request)
-    meter = meter_of(view, house_of(request).turns.context_window(), visit_of(request).language)
+    meter = meter_of(view, house_of(request).turns.context_window(view.model), visit_of(request).language)
     return pages_of(request).response(
         request, "fragments/context.html", meter=meter, history_start_id=view.history_start_id
     )

@@ -38,6 +38,7 @@ async def new_conversation_page(
         status=status,
         headers=headers,
         hints=hints_of(values["system_prompt"], None, None, visit_of(request).language),
+        backend_away=house_of(request).backend_watch.away,
         **{**await around(request), **values},
     )
 
@@ -84,10 +85,11 @@ async def conversation_page(
             "text": "",
             "problem": None,
             "settings_problem": None,
+            "backend_away": house_of(request).backend_watch.away,
             "settings_open": "settings" in request.query_params,
             "standing": await house_of(request).lifecycle.standing(account_of(request).id, view.id),
             "hints": hints_of(values.get("system_prompt", view.system_prompt), view.last_counted_turn, speed, language),
-            "meter": meter_of(view, house_of(request).turns.context_window(), language),
+            "meter": meter_of(view, house_of(request).turns.context_window(view.model), language),
             **values,
         },
     )

@@ -4,7 +4,7 @@ from typing import Literal
 
 from app.conversations.figures import TurnFigures
 from app.web.languages import Language
-from app.web.turn_totals import HISTORY_TRIMMED, shortfall_on_purpose
+from app.web.turn_totals import HISTORY_TRIMMED, MODEL_SWITCHED, shortfall_on_purpose
 
 Absence = Literal["pending", "not_sent", "not_reported"]
 
@@ -41,6 +41,8 @@ def shortfall_words(figures: TurnFigures, has_base: bool, language: Language) ->
     on_purpose = shortfall_on_purpose(figures)
     if on_purpose and figures.outcome == HISTORY_TRIMMED:
         return language.gettext("%(n)s on purpose: older messages left out", n=language.number(on_purpose))
+    if on_purpose and figures.outcome == MODEL_SWITCHED:
+        return language.gettext("%(n)s on purpose: another model", n=language.number(on_purpose))
     if on_purpose:
         return language.gettext("%(n)s on purpose: system prompt changed", n=language.number(on_purpose))
     if figures.shortfall_tokens is not None:

@@ -40,8 +40,8 @@ def hints_of(
             for value in found[:MOST_SHOWN]
         ),
         more=max(0, len(found) - MOST_SHOWN),
-        cost_per_turn=_cost_words(last.prompt_tokens if last else None, tokens_per_second, language),
-        cost_of_change=_cost_words(tokens_after(last), tokens_per_second, language),
+        cost_per_turn=cost_words(last.prompt_tokens if last else None, tokens_per_second, language),
+        cost_of_change=cost_words(tokens_after(last), tokens_per_second, language),
     )
 
 
@@ -52,7 +52,8 @@ def tokens_after(last: TurnFigures | None) -> int | None:
     return last.prompt_tokens + (last.output_tokens or 0)
 
 
-def _cost_words(tokens: int | None, tokens_per_second: float | None, language: Language) -> str | None:
+def cost_words(tokens: int | None, tokens_per_second: float | None, language: Language) -> str | None:
+    """In tokens, and in seconds where a speed was measured; None where nothing was counted."""
     if tokens is None:
         return None
     if tokens_per_second is None:

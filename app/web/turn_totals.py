@@ -1,7 +1,7 @@
 """The sums under a conversation's turn table, each with the number of turns that it covers; pure.
 
-What was computed again because its owner changed the system prompt, or because the history was cut to fit the
-context window, is no shortfall: it has a sum of its own.
+What was computed again because its owner changed the model or the system prompt, or because the history was cut to
+fit the context window, is no shortfall: it has a sum of its own.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from app.conversations.figures import TurnFigures
 
+MODEL_SWITCHED = "model_switched"
 SYSTEM_PROMPT_EDITED = "system_prompt_edited"
 HISTORY_TRIMMED = "history_trimmed"
-ON_PURPOSE = frozenset({SYSTEM_PROMPT_EDITED, HISTORY_TRIMMED})
+ON_PURPOSE = frozenset({MODEL_SWITCHED, SYSTEM_PROMPT_EDITED, HISTORY_TRIMMED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Total:
 class TurnTotals:
     """The `rate` parts are summed over the turns that have both, so it is a share of tokens, not of turns.
 
-    `on_purpose` covers only the turns with a changed system prompt or a cut.
+    `on_purpose` covers only the turns with a changed model or system prompt, or a cut.
     """
 
     turns: int
@@ -64,7 +65,7 @@ def totals_of(turns: Sequence[TurnFigures]) -> TurnTotals:
 
 
 def shortfall_on_purpose(turn: TurnFigures) -> int | None:
-    """In tokens; None for a turn with the system prompt and the first message of the turn before."""
+    """In tokens; None for a turn with the model, the system prompt and the first message of the turn before."""
     return turn.shortfall_tokens if turn.outcome in ON_PURPOSE else None
 
 

@@ -32,6 +32,7 @@ from tests.live_server import LiveServer
 from tests.scripted_backend import (
     COUNT_TOKENS,
     CUT,
+    HEALTH,
     MODELS,
     Gate,
     Reply,
@@ -102,6 +103,22 @@ async def test_models_gives_ids_and_windows(client: InferenceClient, backend: Sc
     backend.models.append({"id": "other", "type": "model"})
     assert await client.models() == [Model("scripted", "Scripted", 8192), Model("other", "other", None)]
     assert "content-type" not in backend.requests[0].headers
+
+
+async def test_check_asks_for_the_health(client: InferenceClient, backend: ScriptedBackend) -> None:
+    await client.check()
+    assert [request.path for request in backend.requests] == [HEALTH]
+
+
+async def test_check_asks_a_backend_without_health_for_its_models(
+    client: InferenceClient, backend: ScriptedBackend
+) -> None:
+    backend.script(error_reply(404, "not_found_error"), path=HEALTH)
+    await client.check()
+    assert [request.path for request in backend.requests] == [HEALTH, MODELS]
+    backend.script(error_reply(503, "api_error"), path=HEALTH)
+    with pytest.raises(ServerFault):
+        await client.check()
 
 
 @pytest.mark.parametrize(

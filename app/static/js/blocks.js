@@ -5,7 +5,7 @@
 import { addCopyButtons } from "./copying.js";
 
 // The server sends a new preview for text with one of these, and none for other text behind a caret.
-const MARKUP = /[\r\n*_`~\[\]<&\\|!]/;
+const MARKUP = /[\r\n*_`~\[\]<&\\|!$]/;
 const CARET = "\uE000";
 
 /**

@@ -1,5 +1,6 @@
 // Starts what the page at hand has: time zone fields everywhere, settings, composer and stream in a conversation.
 
+import { watchBackend } from "./backend.js";
 import { startComposer } from "./composer.js";
 import { addCopyButtons } from "./copying.js";
 import { keepContext } from "./context.js";
@@ -32,3 +33,5 @@ const sidebar = /** @type {HTMLElement | null} */ (document.querySelector("[data
 const main = /** @type {HTMLElement | null} */ (document.querySelector("main[data-conversation]"));
 if (sidebar) startSidebar(sidebar, main?.dataset.conversation);
 if (conversation) conversation.start();
+const backend = /** @type {HTMLElement | null} */ (document.querySelector("[data-backend]"));
+if (backend) watchBackend(backend);

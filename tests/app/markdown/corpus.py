@@ -42,3 +42,16 @@ LINKS = [
     "[x][r]\n\n[r]: javascript:alert(1)",
     "[r]\n\n[r]: https://evil.example",
 ]
+
+MATH = [
+    "The area is $\\pi r^2$, and $e^{i\\pi} + 1 = 0$.",
+    "So:\n$$\nx = \\frac{-b \\pm \\sqrt{b^2 - 4ac}}{2a}\n- y\n$$\nand on.",
+    "$$ \\sum_{i=1}^n i $$",
+    "$$\n\\begin{aligned} a &= b \\\\ c &= d \\end{aligned}\n$$",
+    "- one\n  $$\n  x\n  $$\n- two $y$",
+    "> $$\n> x\n> $$",
+    "It costs $5 and $6, $7-$8 or US$9.",
+    "$$\nnever closed\n\nnext paragraph $x",
+    "$\\text{<script>alert(1)</script>}$ and $</math><script>alert(1)</script>$",
+    "$\\href{javascript:alert(1)}{x} \\style{position:fixed}{y} \\class{a}{z}$",
+]

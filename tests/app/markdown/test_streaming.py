@@ -13,7 +13,7 @@ from app.markdown.blocks import Blocks
 from app.markdown.preview import CARET
 from app.markdown.rendering import MAX_BRACKETS, MAX_RENDERED_CHARACTERS
 from app.markdown.streaming import Block, Change, Code, Plain, Preview
-from tests.app.markdown.corpus import LINKS, SCRIPTS
+from tests.app.markdown.corpus import LINKS, MATH, SCRIPTS
 from tests.app.markdown.test_rendering import walk
 
 MARKDOWN = Markdown()
@@ -57,10 +57,11 @@ PIECES = st.sampled_from(
             "- [ ] ",
             "![i](u)",
         ),
+        *("$", "$$", "$$\n", "\n$$\n", "$x^2$", "\\frac{a}{b}", "5"),
         *("<b>", "\\", "=", "-", "+", "[", "😀", "끝"),
     ]
 )
-TEXTS = st.lists(PIECES, max_size=25).map("".join) | st.lists(st.sampled_from(SCRIPTS + LINKS)).map("\n\n".join)
+TEXTS = st.lists(PIECES, max_size=25).map("".join) | st.lists(st.sampled_from(SCRIPTS + LINKS + MATH)).map("\n\n".join)
 
 
 def units(text: str) -> int:
@@ -156,6 +157,11 @@ def test_any_unicode_in_any_pieces_is_the_html_of_the_whole(text: str, data: st.
         ("---\n", "---\n"),
         ("[a]: https://example.org\n\n", "[a]: https://example.org\n"),
         ("<div>\n\n", "<div>\n"),
+        ("$$\nx\n", ""),
+        ("$$\nx\n\n", "$$\nx\n"),
+        ("$$\nx\n$$", ""),
+        ("$$\nx\n- y\n$$\n", "$$\nx\n- y\n$$\n"),
+        ("so\n$$\n", "so\n"),
     ],
 )
 def test_a_block_is_finished_when_nothing_can_change_it(text: str, finished: str) -> None:
@@ -201,6 +207,14 @@ def test_snapshot_in_mid_code_leaves_a_possible_closing_fence_out() -> None:
         ("2.", ""),
         ("&am", ""),
         ("<https://exa", ""),
+        ("so $\\frac{a", "<p>so</p>\n"),
+        ("so $$", "<p>so</p>\n"),
+        ("so $$x_1 + [", "<p>so</p>\n"),
+        ("a **b $x", "<p>a <strong>b</strong></p>\n"),
+        ("$$\nx^2", ""),
+        ("- a\n  $$\n  x", "<ul>\n<li>a</li>\n</ul>\n"),
+        ("it costs $5 and *more", f"<p>it costs $5 and <em>more{CARET}</em></p>\n"),
+        ("`$x", f"<p><code>$x{CARET}</code></p>\n"),
     ],
 )
 def test_preview_shows_no_bare_markup(text: str, html: str) -> None:
@@ -266,7 +280,7 @@ def calls_for(pieces: list[str]) -> int:
             "```\ncode\n```\n",
             "# x\n",
         ),
-        *("    code\n", "a `b\n", "1. a\n\n   b\n\n"),
+        *("    code\n", "a `b\n", "1. a\n\n   b\n\n", "a $b\n", "a $x$ b\n", "$$\nx\n$$\n", "$$\n"),
     ],
 )
 def test_streaming_costs_in_proportion_to_the_text(line: str) -> None:

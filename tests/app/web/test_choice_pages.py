@@ -3,7 +3,7 @@
 from tests.app.web.conftest import OpenSite
 from tests.app.web.site import Site
 from tests.app.web.visitor import Visitor
-from tests.scripted_backend import MODELS, error_reply
+from tests.scripted_backend import MODELS, answer, error_reply
 
 
 def test_model_and_parameters_are_chosen_without_script(site: Site, mina: Visitor) -> None:
@@ -32,6 +32,26 @@ def test_a_refused_value_is_named_and_all_that_was_typed_is_kept(site: Site) -> 
     assert 'aria-describedby="temperature-hint problem" aria-invalid="true"' in response.text
     fields = mina.form(f"{path}/choices").fields
     assert (fields["temperature"], fields["top_p"], fields["stop_sequences"]) == ("hot", "0.3", "끝")
+
+
+def test_the_page_says_what_another_model_would_compute_again(site: Site, mina: Visitor) -> None:
+    site.backend.script(*answer("One", usage={}))
+    path = site.ask(mina, "One")
+    assert "data-cost-of-change" not in mina.open(f"{path}/choices").text
+    usage = {"input_tokens": 1230, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
+    site.backend.script(*answer("Two", usage=usage, output_tokens=4))
+    site.ask(mina, "Two", path)
+    assert "With another model: about 1,234 tokens" in mina.open(f"{path}/choices").text
+
+
+def test_the_meter_has_the_window_of_the_chosen_model(site: Site, mina: Visitor) -> None:
+    site.backend.models.append({"type": "model", "id": "second", "max_input_tokens": 4096})
+    path = site.ask(mina, "One")
+    assert " of 8,192 tokens" in mina.open(path).text
+    mina.open(f"{path}/choices")
+    mina.submit(f"{path}/choices", model="second")
+    for page in (path, f"{path}/context"):
+        assert " of 4,096 tokens" in mina.open(page).text
 
 
 def test_the_page_opens_while_the_model_server_is_away(site: Site, mina: Visitor) -> None:

@@ -24,6 +24,7 @@ GUARDED = [
 WITHOUT_OBJECT = {"/", "/setup", "/sign-in", "/sign-out", "/conversations", "/operator/conversations"} | {
     "/system-prompt/check",
     "/search",
+    "/backend",
     "/sidebar",
     "/account/data",
     "/import",

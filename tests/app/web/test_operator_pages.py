@@ -149,6 +149,17 @@ def test_changed_system_prompt_is_no_shortfall() -> None:
     assert korean == "1,289 의도됨: 시스템 프롬프트 변경"
 
 
+def test_another_model_is_no_shortfall() -> None:
+    switched = counted(1300, 0, expected_read_tokens=1289, shortfall_tokens=1289, outcome="model_switched")
+    assert layers_of(switched) == (("cached", 0), ("shortfall", 0), ("on-purpose", 1289), ("new", 11))
+    assert totals_of([switched]).on_purpose == Total(1289, 1)
+    english, korean = (
+        cells_of(TurnRow(2, switched, 1300, 1, 3.0), load_languages()[tag], "UTC").shortfall for tag in ("en", "ko")
+    )
+    assert english == "1,289 on purpose: another model"
+    assert korean == "1,289 의도됨: 다른 모델"
+
+
 def test_page_tells_what_was_computed_again_on_purpose(site: Site, mina: Visitor) -> None:
     path = site.ask(mina, "One")
     mina.open(path)

@@ -1,0 +1,97 @@
+"""Whether the model server answers: seen beside the turns, with a server that really stops and starts."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from app.house import House, open_house
+from app.settings import Backend
+from app.turns.backend_watch import BackendWatch
+from app.turns.backends import Backends
+from app.turns.rhythm import Rhythm
+from tests.app.databases import SqliteFactory
+from tests.app.houses import settings_for, until
+from tests.live_server import LiveServer
+from tests.scripted_backend import HEALTH, MESSAGES, Gate, ScriptedBackend, error_reply
+
+pytestmark = pytest.mark.anyio
+
+OFTEN = Rhythm(watch=0.02)
+
+
+@pytest.fixture
+def scripted() -> ScriptedBackend:
+    return ScriptedBackend()
+
+
+@pytest.fixture
+def server(scripted: ScriptedBackend) -> Iterator[LiveServer]:
+    with LiveServer(scripted, lifespan=False) as server:
+        yield server
+
+
+def watch_of(server: LiveServer, rhythm: Rhythm = OFTEN) -> tuple[BackendWatch, Backends]:
+    backends = Backends([Backend(name="scripted", base_url=server.url)])
+    return BackendWatch(backends, rhythm), backends
+
+
+async def test_a_house_notices_that_its_backend_goes_and_comes_back(
+    sqlite_factory: SqliteFactory, scripted: ScriptedBackend, server: LiveServer
+) -> None:
+    async def away(house: House) -> bool:
+        return house.backend_watch.away
+
+    async def back(house: House) -> bool:
+        return not house.backend_watch.away
+
+    async with open_house(settings_for(sqlite_factory.migrated(), server.url), rhythm=OFTEN) as house:
+        await scripted.until(lambda: len(scripted.requests) > 1)
+        assert not house.backend_watch.away
+        server.stop()
+        await until(lambda: away(house))
+        again = LiveServer(scripted, port=server.port, lifespan=False)
+        again.start()
+        try:
+            await until(lambda: back(house))
+        finally:
+            again.stop()
+    assert {request.path for request in scripted.requests} == {HEALTH}
+
+
+async def test_a_house_closes_while_its_backend_says_nothing(
+    sqlite_factory: SqliteFactory, scripted: ScriptedBackend, server: LiveServer
+) -> None:
+    gate = Gate()
+    scripted.script(gate, path=HEALTH)
+    async with open_house(settings_for(sqlite_factory.migrated(), server.url), rhythm=Rhythm(watch_patience=3600)):
+        await gate.arrived()
+    await scripted.until(lambda: scripted.disconnects == 1)
+
+
+async def test_a_silent_backend_is_away_and_an_answer_brings_it_back(
+    scripted: ScriptedBackend, server: LiveServer
+) -> None:
+    watch, backends = watch_of(server, Rhythm(watch_patience=0.05))
+    gate = Gate()
+    scripted.script(gate, path=HEALTH)
+    await watch.look()
+    assert watch.away
+    gate.open()
+    watch, backends_again = watch_of(server)
+    await watch.look()
+    assert not watch.away
+    await backends.close()
+    await backends_again.close()
+
+
+@pytest.mark.parametrize(("status", "kind", "away"), [(503, "api_error", True), (401, "authentication_error", False)])
+async def test_a_backend_that_fails_is_away_and_one_that_refuses_is_there(
+    scripted: ScriptedBackend, server: LiveServer, status: int, kind: str, away: bool
+) -> None:
+    watch, backends = watch_of(server)
+    for _ in range(3):
+        scripted.script(error_reply(status, kind), path=HEALTH)
+    await watch.look()
+    assert watch.away is away
+    assert all(request.path != MESSAGES for request in scripted.requests)
+    await backends.close()
