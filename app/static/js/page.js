@@ -4,6 +4,7 @@ import { startComposer } from "./composer.js";
 import { addCopyButtons } from "./copying.js";
 import { keepContext } from "./context.js";
 import { Conversation } from "./conversation.js";
+import { editLastOnArrow, startKeys } from "./keys.js";
 import { startSidebar } from "./sidebar.js";
 import { watchSystemPrompt } from "./system_prompt.js";
 
@@ -28,7 +29,9 @@ const conversation = transcript ? new Conversation(transcript) : null;
 if (transcript) addCopyButtons(transcript, transcript);
 if (composer) startComposer(composer, conversation);
 if (conversation) keepContext();
+if (composer) editLastOnArrow(composer);
 const sidebar = /** @type {HTMLElement | null} */ (document.querySelector("[data-sidebar]"));
 const main = /** @type {HTMLElement | null} */ (document.querySelector("main[data-conversation]"));
 if (sidebar) startSidebar(sidebar, main?.dataset.conversation);
 if (conversation) conversation.start();
+startKeys();

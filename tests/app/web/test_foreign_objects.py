@@ -24,6 +24,7 @@ GUARDED = [
 WITHOUT_OBJECT = {"/", "/setup", "/sign-in", "/sign-out", "/conversations", "/operator/conversations"} | {
     "/system-prompt/check",
     "/search",
+    "/help",
     "/sidebar",
     "/account/data",
     "/import",
