@@ -3,7 +3,7 @@
 A gallery is two sites: one that waits for its first account, and one that two people have used.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, exp
 from tests.app.web.site import SETUP_CODE
 from tests.app.web.visitor import Visitor
 from tests.browser.conftest import RunningSite, running_site
-from tests.scripted_backend import Gate, ScriptedBackend, answer, delta, error_reply, message_start
+from tests.scripted_backend import Gate, ScriptedBackend, Step, answer, delta, error_reply, message_start, ping
 
 Scheme = Literal["dark", "light"]
 
@@ -47,6 +47,9 @@ KOREAN = """서울에서 부산까지는 고속열차로 **약 2시간 40분** �
 - 첫차는 새벽 5시쯤 떠납니다.
 - 주말에는 미리 예매하세요.
 """
+
+
+MOST_LOOKS = 1000  # Pages that can be shown while the one answer is being written.
 
 
 @dataclass(frozen=True)
@@ -126,11 +129,12 @@ PAGES = (
 
 @dataclass(frozen=True)
 class Gallery:
-    """`places` are what the braces of the addresses stand for."""
+    """`places` are what the braces of the addresses stand for. Each gate lets one sign of life through."""
 
     first: RunningSite
     used: RunningSite
     places: dict[str, str]
+    gates: Iterator[Gate]
 
     @property
     def urls(self) -> tuple[str, str]:
@@ -138,6 +142,7 @@ class Gallery:
 
     def show(self, listed: ListedPage, page: Page) -> None:
         """Opens the page as the list says. `page` belongs to the operator, or to nobody."""
+        next(self.gates).open()  # The answer that is being written may go on for as long as pages are looked at.
         site = self.first if listed.who == "first" else self.used
         page.goto(site.url + listed.address.format(**self.places))
         if listed.act:
@@ -161,26 +166,27 @@ def scrolls_sideways(page: Page) -> bool:
 
 @contextmanager
 def open_gallery(folder: Path) -> Iterator[Gallery]:
-    gate = Gate()
+    gates = [Gate() for _ in range(MOST_LOOKS)]
     with (
         running_site(folder / "first.db", ScriptedBackend()) as first,
         running_site(folder / "used.db", ScriptedBackend()) as used,
     ):
         try:
-            yield Gallery(first, used, furnish(used, gate))
+            yield Gallery(first, used, furnish(used, gates), iter(gates))
         finally:
-            gate.open()
+            for gate in gates:
+                gate.open()
 
 
-def furnish(site: RunningSite, gate: Gate) -> dict[str, str]:
-    """What the operator and a user have done; one answer is being written until the gate opens."""
+def furnish(site: RunningSite, gates: Sequence[Gate]) -> dict[str, str]:
+    """What the operator and a user have done; one answer is being written until the last gate opens."""
     mina = site.set_up()
     site.user("jun")
     places = {"korean": asked(site, mina, "서울에서 부산까지 얼마나 걸려?", KOREAN), "talk": branched(site, mina)}
     article = mina.page.text.split('<article class="message user" id="message-')[1].split('"')[0]
     places["message"] = f"{places['talk']}/messages/{article}"
     places["edit"] = f"{places['talk']}?edit={article}#edited"
-    site.backend.script(*answer("One, two, three and", stop_reason="max_tokens", usage={"input_tokens": 31}))
+    site.backend.script(*answer("One, two, three and", stop_reason="max_tokens", usage=usage_of(31, 0)))
     places["cut_off"] = site.ask(mina, "Count to a hundred")
     site.backend.script(error_reply(400, "invalid_request_error"))
     places["failed"] = site.ask(mina, "What will the weather be in a year?")
@@ -188,29 +194,34 @@ def furnish(site: RunningSite, gate: Gate) -> dict[str, str]:
     put_away(mina, places["talk"], "pinned")
     places |= people(mina)
     begun = "The sea has many layers. The first is\n\n```text\nsunlight, down to 200 m"
-    site.backend.script(message_start(usage={"input_tokens": 12}), delta(begun), gate)
+    held: list[Step] = [step for gate in gates for step in (gate, ping())]
+    site.backend.script(message_start(usage=usage_of(12, 0)), delta(begun), *held)
     mina.open("/")
     mina.submit("/conversations", text="How deep is the sea?")
     places["live"] = mina.page.request.url.path
-    gate.wait_arrived()
+    gates[0].wait_arrived()
     return places
 
 
+def usage_of(computed: int, cached: int) -> dict[str, int]:
+    return {"input_tokens": computed, "cache_creation_input_tokens": 0, "cache_read_input_tokens": cached}
+
+
 def asked(site: RunningSite, visitor: Visitor, text: str, reply: str) -> str:
-    site.backend.script(*answer(reply))
+    site.backend.script(*answer(reply, usage=usage_of(58, 0), output_tokens=74))
     return site.ask(visitor, text)
 
 
 def branched(site: RunningSite, visitor: Visitor) -> str:
     """A conversation with a system prompt, two turns, and two versions of the second answer."""
-    site.backend.script(*answer("A list keeps things in a row. A dictionary finds them by name."))
+    first = "A list keeps things in a row. A dictionary finds them by name."
+    site.backend.script(*answer(first, usage=usage_of(71, 0), output_tokens=16))
     visitor.open("/")
     visitor.submit("/conversations", text="What is the difference of list and dict?", system_prompt=SYSTEM_PROMPT)
     site.wait_idle(visitor)
     path = visitor.page.request.url.path
     for reply in ("Shorter: use a dictionary.", RICH):
-        usage = {"input_tokens": 54, "cache_read_input_tokens": 1180}
-        site.backend.script(*answer(reply, usage=usage, output_tokens=210))
+        site.backend.script(*answer(reply, usage=usage_of(54, 86), output_tokens=210))
         if reply == RICH:
             last = visitor.page.text.rsplit("/regenerate", 1)[0].rsplit('"', 1)[1]
             visitor.submit(f"{last}/regenerate")

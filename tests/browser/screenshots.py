@@ -4,11 +4,13 @@ make screenshots                        # into screenshots/
 make screenshots ARGS="--only help"     # pages whose name has the word
 """
 
+import logging
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
+import structlog
 from playwright.sync_api import Browser, sync_playwright
 
 from app.logs import configure_logging
@@ -26,6 +28,7 @@ WIDTHS = (360, 1280)
 def main(folder: Path, only: str) -> None:
     """Takes the pictures. The exit code is 1 where a page scrolls sideways."""
     configure_logging()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     folder.mkdir(parents=True, exist_ok=True)
     listed = [each for each in PAGES if only in each.name]
     with (

@@ -49,3 +49,10 @@ def faults(listed: ListedPage, page: Page) -> list[str]:
         for node in violation["nodes"]
     ]
     return [*found, f"{listed.name} scrolls sideways"] if scrolls_sideways(page) else found
+
+
+def test_axe_speaks_up_about_a_field_without_a_name(chromium: Browser) -> None:
+    page = chromium.new_page()
+    page.set_content("<main><h1>Title</h1><input></main>")
+    assert any("label" in fault for fault in faults(ListedPage("bad", "/"), page))
+    page.close()
