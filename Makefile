@@ -24,7 +24,7 @@ PYTEST := $(BIN)/python -m pytest
 # How many tests run at once. Some load the model, which takes about 1 GB each.
 TEST_WORKERS ?= 2
 
-.PHONY: help run install install-dev test e2e check fmt lint types coverage migration bench bench-peers clean
+.PHONY: help run install install-dev test e2e check fmt lint types coverage migration bench bench-peers screenshots clean
 
 help: ## List the commands
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,6 +75,9 @@ bench: $(DEV_STAMP) ## Measure the bundled server: conversations, steps, memory
 
 bench-peers: $(DEV_STAMP) ## Measure the bundled server beside llama.cpp and vLLM, which it installs in .bench
 	$(if $(TORCH_INDEX),PIP_EXTRA_INDEX_URL=$(TORCH_INDEX)) $(BIN)/python -m benchmarks.peers $(ARGS)
+
+screenshots: $(DEV_STAMP) ## Take pictures of every page into screenshots/, and fail where one scrolls sideways
+	$(BIN)/python -m tests.browser.screenshots $(ARGS)
 
 clean: ## Remove the virtual environment and caches; data/ stays
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist

@@ -45,6 +45,11 @@ class Branches:
             nodes = await _owned_nodes(session, owner_id, conversation_id)
         return len(subtree(nodes, _found(nodes, message_id).id))
 
+    async def count_all(self, owner_id: UUID, conversation_id: UUID) -> int:
+        """How many messages the conversation has, on all branches."""
+        async with self._database.read() as session:
+            return len(await _owned_nodes(session, owner_id, conversation_id))
+
     async def delete(self, owner_id: UUID, conversation_id: UUID, message_id: UUID) -> None:
         """This message and all below it; their turns stay as numbers, and a live one of them ends."""
         async with self._database.write() as session:

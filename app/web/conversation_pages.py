@@ -121,9 +121,9 @@ async def rename(request: Request) -> Response:
 
 async def confirm_delete(request: Request) -> Response:
     view = await view_of(request)
-    return pages_of(request).response(
-        request, "delete_conversation.html", **{**await around(request), "conversation": view}
-    )
+    count = await house_of(request).branches.count_all(account_of(request).id, view.id)
+    values = {**await around(request), "conversation": view, "count": count}
+    return pages_of(request).response(request, "delete_conversation.html", **values)
 
 
 async def delete(request: Request) -> Response:

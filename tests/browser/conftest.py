@@ -5,6 +5,7 @@ Every page is watched: a violated content policy, an uncaught error or a request
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -62,9 +63,10 @@ def app_on(database_file: str, backend_url: str) -> Starlette:
     return create_app(settings)
 
 
-@pytest.fixture
-def site(tmp_path: Path, backend: ScriptedBackend) -> Iterator[RunningSite]:
-    database_file = str(tmp_path / "recount.db")
+@contextmanager
+def running_site(path: Path, backend: ScriptedBackend) -> Iterator[RunningSite]:
+    """On a new database in this file."""
+    database_file = str(path)
     migrate(f"sqlite:///{database_file}")
     with LiveServer(backend) as backend_server:
         server = LiveServer(app_on(database_file, backend_server.url))
@@ -75,11 +77,17 @@ def site(tmp_path: Path, backend: ScriptedBackend) -> Iterator[RunningSite]:
         site.server.stop()
 
 
+@pytest.fixture
+def site(tmp_path: Path, backend: ScriptedBackend) -> Iterator[RunningSite]:
+    with running_site(tmp_path / "recount.db", backend) as site:
+        yield site
+
+
 @dataclass
 class Watch:
-    """What must not happen in any page."""
+    """What must not happen in any page of the sites at these addresses."""
 
-    url: str
+    urls: tuple[str, ...]
     complaints: list[str] = field(default_factory=list)
 
     def over(self, context: BrowserContext) -> None:
@@ -96,13 +104,13 @@ class Watch:
             self.complaints.append(text)
 
     def _on_request(self, request: Request) -> None:
-        if not request.url.startswith((self.url, "data:")):
+        if not request.url.startswith((*self.urls, "data:")):
             self.complaints.append(f"request to {request.url}")
 
 
 @pytest.fixture
 def watch(site: RunningSite) -> Iterator[Watch]:
-    watch = Watch(site.url)
+    watch = Watch((site.url,))
     yield watch
     assert watch.complaints == []
 

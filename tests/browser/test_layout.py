@@ -77,7 +77,14 @@ def test_nothing_is_too_wide_or_too_small_on_a_phone(
     check(page)
     page.keyboard.press("Escape")
     expect(page.locator("#sidebar")).to_be_hidden()
-    for other in (f"{path}/choices", "/conversations", "/conversations?archived=yes", "/search?q=qq", "/import"):
+    for other in (
+        f"{path}/choices",
+        "/conversations",
+        "/conversations?archived=yes",
+        "/search?q=qq",
+        "/import",
+        "/help",
+    ):
         page.goto(other)
         check(page)
     for other in (f"{path}/delete", "/operator/conversations", f"/operator{path}", "/nowhere"):
@@ -138,6 +145,38 @@ def test_title_and_settings_stay_in_view_and_cover_no_text(
     assert first is not None
     assert head["y"] + head["height"] <= first["y"]
     context.close()
+
+
+@pytest.mark.parametrize("viewport", [PHONE, {"width": 1280, "height": 800}])
+def test_question_that_is_edited_stands_below_the_title(
+    chromium: Browser, site: RunningSite, watch: Watch, viewport: dict[str, int]
+) -> None:
+    context = chromium.new_context(base_url=site.url, viewport=viewport, locale="en-US")  # type: ignore[arg-type]
+    watch.over(context)
+    adopt_session(site, context)
+    page = context.new_page()
+    site.backend.script(*answer("line\n\n" * 80))
+    page.goto("/")
+    say(page, "A long story")
+    wait_until_complete(page, 1)
+    page.get_by_role("link", name="Edit").click()
+    expect(page.get_by_label("Edit your message")).to_be_focused()
+    head, edited = page.locator(".conversation-head").bounding_box(), page.locator("#edited").bounding_box()
+    assert head is not None
+    assert edited is not None
+    assert head["y"] + head["height"] <= edited["y"]
+    context.close()
+
+
+def test_copy_button_covers_no_code(site: RunningSite, signed_in: BrowserContext, page: Page) -> None:
+    site.backend.script(*answer("```python\n" + "x = 1 + 1  # long \n" * 3 + "```"))
+    page.goto("/")
+    say(page, "Code, please")
+    wait_until_complete(page, 1)
+    button, code = page.locator(".copy-code").bounding_box(), page.locator("pre code").bounding_box()
+    assert button is not None
+    assert code is not None
+    assert button["y"] + button["height"] <= code["y"] + 4  # Above the first line's letters.
 
 
 @pytest.mark.parametrize("language", ["en-US", "ko-KR"])

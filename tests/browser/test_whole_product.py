@@ -32,7 +32,7 @@ def product(tmp_path: Path) -> Iterator[str]:
 @pytest.fixture
 def newcomer(chromium: Browser, product: str) -> Iterator[Page]:
     """A page of somebody who has just made the first account."""
-    watch = Watch(product)
+    watch = Watch((product,))
     context = chromium.new_context(base_url=product, locale="en-US", timezone_id="Asia/Seoul")
     context.set_default_timeout(60_000)
     watch.over(context)

@@ -1,10 +1,14 @@
 // A button on each code block that copies its source. Where the browser has no clipboard for us, none is shown.
+// Code and tables that are wider than the page can be scrolled by keys.
 
 /**
  * @param {ParentNode} root where to look for code blocks
  * @param {HTMLElement} words the element whose data attributes name the button
  */
 export function addCopyButtons(root, words) {
+  for (const wide of root.querySelectorAll(".rendered :is(pre, table):not([data-open] *)")) {
+    /** @type {HTMLElement} */ (wide).tabIndex = 0;
+  }
   if (!navigator.clipboard) return;
   for (const block of root.querySelectorAll(".rendered pre:not(.code-frame > *, [data-open] *)")) {
     const frame = document.createElement("div");

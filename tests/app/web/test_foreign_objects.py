@@ -25,6 +25,7 @@ WITHOUT_OBJECT = {"/", "/setup", "/sign-in", "/sign-out", "/conversations", "/op
     "/system-prompt/check",
     "/search",
     "/backend",
+    "/help",
     "/sidebar",
     "/account/data",
     "/import",
