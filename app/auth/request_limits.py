@@ -14,6 +14,7 @@ Costly = Literal["send", "export", "stream"]
 _EXPORTS: Final = RateLimitItemPerHour(60, namespace="export")
 _STREAMS: Final = RateLimitItemPerMinute(600, namespace="stream")
 _RETRY_AFTER_S = 60
+_EXPORT_RETRY_AFTER_S = 600
 
 
 class RequestLimits:
@@ -33,6 +34,8 @@ class RequestLimits:
             allowed = await self._limiter.hit(self._limits[costly], str(user_id))
         except StorageError:
             return
+        if not allowed and costly == "export":
+            raise TooMany("Very many exports and imports; wait a while.", _EXPORT_RETRY_AFTER_S)
         if not allowed:
             raise TooMany("Too many requests; wait a minute.", _RETRY_AFTER_S)
 

@@ -166,6 +166,7 @@ async def remove_content(session: AsyncSession, conversation: Conversation) -> N
     await blank_turns(session, turns)
     await session.execute(update(Turn).where(turns).values(system_prompt_id=None))
     conversation.title = ""
+    conversation.pinned_at = conversation.archived_at = None
     conversation.salt = None
     conversation.system_prompt_id = None
     conversation.active_leaf_id = None

@@ -38,6 +38,8 @@ Name = Annotated[str, Field(max_length=1_000), AfterValidator(_storable)]
 Note = Annotated[str, Field(pattern=r"^<context-note>[^<>\x00-\x1f]{1,200}</context-note>$")]
 Word = Annotated[str, Field(pattern=r"^[a-z0-9_.:-]{1,64}$")]
 Count = Annotated[int, Field(ge=0, lt=2**31)]
+# Far below what a column holds, so that a conversation can be gone on with.
+Number = Annotated[int, Field(ge=1, le=10**9)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Instant = Annotated[AwareDatetime, Field(ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(2200, 1, 1, tzinfo=UTC))]
 
@@ -55,7 +57,7 @@ class ExportedConversation(_Part):
     model: Name | None
     params: Params
     active_leaf_id: Id | None
-    next_seq: Count
+    next_seq: Number
     salt: Annotated[str, Field(pattern=r"^([0-9a-f]{2}){1,64}$")]
     archived_at: Instant | None
     created_at: Instant
@@ -70,7 +72,7 @@ class ExportedPrompt(_Part):
 class ExportedMessage(_Part):
     id: Id
     parent_id: Id | None
-    seq: Annotated[int, Field(ge=1, lt=2**31 - 1)]
+    seq: Number
     role: Literal["user", "assistant"]
     text: Text
     context_note: Note | None

@@ -18,7 +18,8 @@ class TurnFigures:
 
     `outcome` names a known reason for a shortfall: `model_switched` or `system_prompt_edited` since the base turn,
     `history_trimmed` by this turn, or None. `history_start_message_id` is the first message that was sent, None for
-    the root. `prefill_chars` is how much of its answer stood there before a turn that continues it.
+    the root. `prefill_chars` is how much of its answer stood there before a turn that continues it. `model` is known
+    once the request was about to be written.
     """
 
     id: UUID
@@ -44,6 +45,7 @@ class TurnFigures:
     outcome: str | None = None
     history_start_message_id: UUID | None = None
     prefill_chars: int | None = None
+    model: str | None = None
 
     @classmethod
     def of(cls, turn: Turn) -> "TurnFigures":

@@ -40,12 +40,15 @@ class Lifecycle:
         )
 
     async def pin(self, owner_id: UUID, conversation_id: UUID, pinned: bool) -> None:
-        """Conflict where very many are pinned already: all of them stand on every page."""
+        """Conflict for a temporary one, and where very many are pinned already: all of them stand on every page."""
         async with self._database.write() as session:
             conversation = await owned_conversation(session, owner_id, conversation_id, lock=True)
+            if pinned and conversation.expires_at is not None:
+                raise Conflict("A temporary conversation is in no list.")
             count = select(func.count()).where(
                 Conversation.owner_id == owner_id,
                 Conversation.pinned_at.is_not(None),
+                Conversation.deleted_at.is_(None),
                 Conversation.id != conversation_id,
             )
             if pinned and (await session.scalar(count) or 0) >= MOST_PINNED:

@@ -10,7 +10,8 @@ HOTTEST = 2.0
 MOST_STOPS = 8
 LONGEST_STOP = 100
 
-StopSequence = Annotated[str, Field(min_length=1, max_length=LONGEST_STOP)]
+# One line each, as they are typed; NUL is a character that no database keeps.
+StopSequence = Annotated[str, Field(min_length=1, max_length=LONGEST_STOP, pattern=r"^[^\n\r\x00]+$")]
 
 
 class Params(BaseModel):

@@ -13,8 +13,8 @@ def absence(figures: TurnFigures) -> Absence:
     """Why a figure of this turn that the model server reports is not there."""
     if figures.live:
         return "pending"
-    # The wait in the queue ends when the request is written, and only then is it measured.
-    return "not_sent" if figures.queued_ms is None else "not_reported"
+    # Both are known once the request is written; of a turn whose process was killed only the model is.
+    return "not_sent" if figures.queued_ms is None and figures.model is None else "not_reported"
 
 
 def absence_words(figures: TurnFigures, language: Language) -> str:

@@ -49,6 +49,7 @@ SENTENCES = frozenset(
         marked("An answer is being written here."),
         marked("%(n1)s answers are being written for you; wait for one or stop it."),
         marked("This answer cannot be continued."),
+        marked("A temporary conversation is in no list."),
         marked("The model server cannot continue an answer."),
         marked("The app is being restarted."),
         marked("A message cannot be empty."),
@@ -83,5 +84,6 @@ SENTENCES = frozenset(
         marked("An invite lasts %(n1)s to %(n2)s days."),
         marked("This is the last operator; make another one first."),
         marked("Too many requests; wait a minute."),
+        marked("Very many exports and imports; wait a while."),
     }
 )

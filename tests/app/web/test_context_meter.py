@@ -9,7 +9,7 @@ from app.web.languages import load_languages
 from tests.app.web.conftest import OpenSite
 from tests.app.web.site import Site
 from tests.app.web.visitor import Visitor
-from tests.scripted_backend import Gate, answer, message_start
+from tests.scripted_backend import Gate, answer, delta, ending, message_start
 
 CUT = "Older messages are no longer sent"
 REFUSED = "With the system prompt this needs 2,0"
@@ -39,6 +39,19 @@ def test_meter_shows_prompt_and_output_of_the_last_counted_turn(site: Site, mina
     site.wait_idle(mina)
     assert "Context window: 1,234 of 2,000 tokens" in mina.open(f"{path}/context").text
     assert "<article" not in mina.page.text
+
+
+def test_meter_of_an_answer_of_unknown_length_says_at_least(site: Site, mina: Visitor) -> None:
+    gate = Gate()
+    site.backend.script(message_start(usage=usage(1230)), delta("One"), gate, *ending(output_tokens=4))
+    mina.open("/")
+    mina.submit("/conversations", text="Hello")
+    gate.wait_arrived()
+    path = mina.page.request.url.path
+    mina.open(path)
+    mina.submit(f"/turns/{mina.turn_id}/stop")
+    site.wait_idle(mina)
+    assert "Context window: at least 1,230 of 2,000 tokens" in mina.open(path).text
 
 
 def test_meter_speaks_korean(site: Site) -> None:

@@ -15,6 +15,7 @@ ZERO = counted(0, 0, 0, status="stopped", stop_reason=None)
 NOTHING = figures()
 PARTLY = figures(input_tokens=40, cache_read_input_tokens=19, output_tokens=4)
 RUNNING = figures(status="running", stop_reason=None, queued_ms=3)
+KILLED = figures(status="interrupted", stop_reason=None, queued_ms=None, model="m", output_tokens=None)
 NOT_SENT = figures(status="failed", stop_reason=None, queued_ms=None)
 
 LINES = [
@@ -64,6 +65,12 @@ def test_footer_of_unreported_hit_is_not_zero_percent() -> None:
     turn = figures(input_tokens=10, cache_creation_input_tokens=5)
     summary = footer_of(turn, has_base=False, language=load_languages()["en"]).summary[0]
     assert summary == "prompt tokens: not reported, from cache: not reported, 15 computed"
+
+
+def test_turn_whose_process_was_killed_was_sent_all_the_same() -> None:
+    shown = footer_of(KILLED, has_base=True, language=load_languages()["en"])
+    assert "written: not reported" in shown.summary
+    assert "not sent" not in str(shown.details)
 
 
 def test_footer_of_one_token_is_singular() -> None:

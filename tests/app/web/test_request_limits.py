@@ -49,6 +49,12 @@ def test_form_without_a_token_counts_for_nobody(open_site: OpenSite) -> None:
     [
         ("POST", "/conversations", "send"),
         ("POST", "/conversations/1/messages", "send"),
+        ("POST", "/conversations/1/messages/2/regenerate", "send"),
+        ("POST", "/conversations/1/messages/2/select", None),
+        ("POST", "/conversations/1/pinned", None),
+        ("POST", "/conversations/1/delete", None),
+        ("POST", "/import", "export"),
+        ("HEAD", "/account/data", "export"),
         ("GET", "/conversations/1", None),
         ("GET", "/account/data", "export"),
         ("GET", "/conversations/1/export", "export"),
