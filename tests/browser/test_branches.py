@@ -143,3 +143,22 @@ def test_delete_says_how_much_and_takes_it(site: RunningSite, talk: Page) -> Non
     talk.get_by_role("button", name="Get an answer").click()
     wait_until_complete(talk, 1)
     expect(box(talk)).to_be_visible()
+
+
+def test_tab_that_is_looked_at_again_shows_what_another_one_did(
+    site: RunningSite, signed_in: BrowserContext, talk: Page
+) -> None:
+    other = signed_in.new_page()
+    other.goto(talk.url)
+    say(other, "From the other tab")
+    wait_until_complete(other, 2)
+    expect(talk.locator(".bubble")).to_have_count(1)
+    box(talk).fill("Half written")
+    talk.evaluate("dispatchEvent(new Event('focus'))")
+    expect(talk.locator(".bubble")).to_have_text(["A question", "From the other tab"])
+    expect(box(talk)).to_have_value("Half written")
+    box(talk).press("Enter")
+    wait_until_complete(talk, 3)
+    assert [message["role"] for message in site.backend.questions[-1].json()["messages"]] == [
+        "user", "assistant", "user", "assistant", "user",
+    ]  # fmt: skip

@@ -9,14 +9,17 @@ export function watchBackend(place) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   let shown = place.innerHTML.trim();
+  const announcer = document.querySelector("[data-announcer]");
 
   async function refresh() {
     clearTimeout(timer);
     try {
       const response = await fetch(place.dataset.backend ?? "", { headers: FRAGMENT_HEADERS });
       const html = response.ok ? (await response.text()).trim() : shown;
-      // Putting the same words there again would have them read out again.
-      if (html !== shown) place.replaceChildren(elementsOf(html));
+      if (html !== shown) {
+        place.replaceChildren(elementsOf(html));
+        if (announcer && html) announcer.textContent = place.textContent; // A page has one voice.
+      }
       shown = html;
     } catch {
       // The next look comes soon enough.

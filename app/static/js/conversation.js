@@ -58,6 +58,7 @@ export class Conversation {
       if (event.key === "Escape" && !event.isComposing && event.keyCode !== 229 && this.running) this.stop();
     });
     if (!location.hash) this.scrolling.toEnd();
+    addEventListener("focus", () => this.#lookForMore());
     this.transcript.addEventListener("submit", (event) => this.#act(event));
     this.transcript.addEventListener("click", (event) => copyMessage(event, this.transcript));
     this.#followLive(this.transcript);
@@ -106,6 +107,22 @@ export class Conversation {
     this.scrolling.toEnd();
   }
 
+  /** The reader comes back from another window, in which the conversation may have gone on. */
+  async #lookForMore() {
+    if (this.running || location.search) return; // A branch that was opened on purpose stays.
+    try {
+      const response = await fetch(`${location.pathname}/context`, { headers: FRAGMENT_HEADERS });
+      const leaf = response.headers.get("conversation-leaf");
+      if (response.ok && !this.running && leaf !== this.#below.value) await this.catchUp();
+    } catch {
+      // The next look, or the next send, comes soon enough.
+    }
+  }
+
+  get #below() {
+    return /** @type {HTMLInputElement} */ (this.composer.elements.namedItem("below"));
+  }
+
   /** Another answer, more of this one, or another branch. @param {SubmitEvent} event */
   async #act(event) {
     const form = /** @type {HTMLFormElement} */ (event.target);
@@ -143,8 +160,7 @@ export class Conversation {
 
   /** What is sent next stands below what is shown. */
   #noteLeaf() {
-    const below = /** @type {HTMLInputElement} */ (this.composer.elements.namedItem("below"));
-    below.value = this.transcript.lastElementChild?.id.replace("message-", "") ?? "";
+    this.#below.value = this.transcript.lastElementChild?.id.replace("message-", "") ?? "";
   }
 
   /** @param {ParentNode} root */
