@@ -102,22 +102,33 @@ class Profiles:
         numbers, point to it. InvalidInput("password"), TooMany; Conflict for the last operator.
         """
         await self._accounts.confirm(owner_id, password, remote)
+        await self._delete(owner_id, owner_id, remote)
+
+    async def delete_other(self, operator_id: UUID, user_id: UUID, password: str, remote: str) -> None:
+        """As `delete`, of another account, also of a disabled one; `password` is the operator's own."""
+        await self._accounts.confirm(operator_id, password, remote)
+        await self._delete(operator_id, user_id, remote)
+
+    async def _delete(self, actor_id: UUID, user_id: UUID, remote: str) -> None:
         now = self._clock()
         async with self._database.write() as session:
             operators = await locked_operators(session)
-            user = await _locked(session, owner_id)
-            check_not_the_last(operators, owner_id)
-            turn_ids = await remove_all_content(session, owner_id, now)
-            await end_sessions_of(session, owner_id)
+            if actor_id not in operators | {user_id}:
+                raise NotFound
+            user = await _locked(session, user_id, disabled=actor_id != user_id)
+            check_not_the_last(operators, user_id)
+            turn_ids = await remove_all_content(session, user_id, now)
+            await end_sessions_of(session, user_id)
             await _blank(session, user, now)
-            record(session, now, owner_id, "account_deleted", subject=owner_id, remote=remote)
+            record(session, now, actor_id, "account_deleted", subject=user_id, remote=remote)
         for turn_id in turn_ids:
             await self._live.forget(turn_id)
 
 
-async def _locked(session: AsyncSession, user_id: UUID) -> User:
+async def _locked(session: AsyncSession, user_id: UUID, *, disabled: bool = False) -> User:
+    """NotFound for a disabled account unless `disabled`, and for one that was deleted."""
     user = await session.scalar(select(User).where(User.id == user_id).with_for_update(key_share=True))
-    if user is None or user.disabled_at is not None:
+    if user is None or user.password_hash == NO_PASSWORD or (user.disabled_at is not None and not disabled):
         raise NotFound
     return user
 

@@ -119,6 +119,7 @@ PAGE_ROUTES = [
     Route("/operator/people/{user_id:uuid}/enable", people_pages.enable, methods=["POST"]),
     Route("/operator/people/{user_id:uuid}/role", people_pages.set_role, methods=["POST"]),
     Route("/operator/people/{user_id:uuid}/password", people_pages.reset_password, methods=["POST"]),
+    Route("/operator/people/{user_id:uuid}/delete", people_pages.delete, methods=["POST"]),
     Route("/operator/invites", operator_invites.invites, methods=["GET"]),
     Route("/operator/invites", operator_invites.create_invite, methods=["POST"]),
     Route("/operator/invites/{invite_id:uuid}/revoke", operator_invites.revoke_invite, methods=["POST"]),

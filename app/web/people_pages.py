@@ -76,6 +76,16 @@ async def reset_password(request: Request) -> Response:
     return await _person_page(request, made_password=made)
 
 
+async def delete(request: Request) -> Response:
+    operator = operator_of(request)
+    password, remote = field(request, "password"), remote_of(request)
+    try:
+        await house_of(request).profiles.delete_other(operator.id, _user_id(request), password, remote)
+    except (InvalidInput, TooMany, Conflict) as error:
+        return await _person_page(request, error)
+    return RedirectResponse("/operator/people", 303)
+
+
 def role_field(request: Request) -> UserRole:
     """HTTPException 400 for what no form of ours offers."""
     role = field(request, "role")

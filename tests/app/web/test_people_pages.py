@@ -2,6 +2,7 @@
 
 import json
 import re
+import sqlite3
 
 from app.turns.rhythm import Rhythm
 from tests.app.web.conftest import OpenSite
@@ -116,6 +117,36 @@ def test_role_takes_the_operators_password(site: Site, mina: Visitor) -> None:
     mina.open(path)
     assert mina.submit(f"{path}/role", role="root", password=PASSWORD).status_code == 400
     assert "Role: user" in mina.open(path).text
+
+
+def test_deleted_person_is_gone_with_every_word_and_the_name_is_free(site: Site, mina: Visitor) -> None:
+    jun = site.user("jun")
+    gate = Gate()
+    site.ask(jun, "Private words")
+    site.backend.script(message_start(), delta("More"), gate, *ending(output_tokens=2))
+    jun.submit(f"{jun.page.request.url.path}/messages", text="Go on")
+    gate.wait_arrived()
+    act(mina, "jun", "disable")
+    path = person_path(mina, "jun")
+    mina.open(path)
+    assert "Your password is wrong." in mina.submit(f"{path}/delete", password="wrong").text
+    assert mina.open(path).status_code == 200
+    act(mina, "jun", "delete", password=PASSWORD)
+    assert mina.open(path).status_code == 404
+    assert "jun" not in mina.open("/operator/people").text
+    assert jun.open("/").headers["location"] == "/sign-in"
+    with sqlite3.connect(site.database_file) as connection:
+        assert connection.execute("SELECT count(*) FROM messages").fetchone() == (0,)
+        assert connection.execute("SELECT count(*) FROM turns").fetchone() == (2,)
+    connection.close()
+    site.user("jun")
+
+
+def test_operator_cannot_delete_the_last_one(mina: Visitor) -> None:
+    path = person_path(mina, "mina")
+    mina.open(path)
+    assert "This is the last operator; make another one first." in mina.submit(f"{path}/delete", password=PASSWORD).text
+    assert mina.open("/operator/people").status_code == 200
 
 
 def test_last_operator_is_told_why_it_stays(mina: Visitor) -> None:
