@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import select
 
-from app.errors import NotFound
+from app.errors import Conflict, NotFound
 from app.house import House, open_house
 from app.models import AuditEntry, Conversation, Message, Turn
 from app.turns import SendRequest, SentTurn
@@ -33,8 +33,9 @@ async def is_gone(house: House, owner: UUID, conversation_id: UUID) -> bool:
 async def test_a_temporary_conversation_is_never_listed_searched_or_exported(house: House, anna: UUID) -> None:
     sent = await ask_temporarily(house, anna)
     assert (await house.conversations.view(anna, sent.conversation_id)).title == "Secret words"
+    with pytest.raises(Conflict, match="no list"):
+        await house.lifecycle.pin(anna, sent.conversation_id, True)
     for shelf in ("recent", "pinned", "archived"):
-        await house.lifecycle.pin(anna, sent.conversation_id, shelf == "pinned")
         await house.lifecycle.archive(anna, sent.conversation_id, shelf == "archived")
         assert await house.conversations.list(anna, shelf) == []
     assert (await house.search.find(anna, "secret")).hits == ()
