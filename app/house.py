@@ -25,6 +25,7 @@ from app.instance_secret import instance_secret
 from app.reports import Reports, Usages
 from app.settings import Settings
 from app.turns import Turns, workers
+from app.turns.acceptance import SendLimits
 from app.turns.backend_watch import BackendWatch
 from app.turns.backends import Backends
 from app.turns.bus import Bus, MemoryBus, RedisBus
@@ -35,7 +36,6 @@ from app.turns.job import Workshop
 from app.turns.jobs import Jobs
 from app.turns.offered_models import OfferedModels
 from app.turns.rhythm import Rhythm
-from app.turns.sending import SendLimits
 from app.turns.serving_alone import serve_alone
 from app.turns.turns import LiveLogs
 from app.turns.workers import Process

@@ -3,7 +3,6 @@
 import json
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
@@ -22,10 +21,10 @@ from app.conversations.references import new_reference
 from app.conversations.temporary import KEPT_FOR
 from app.conversations.tree import Node, active_path, load_nodes, remember_path
 from app.database.types import new_id
-from app.errors import Conflict, NotFound, TooMany
-from app.models import TURN_IS_LIVE, Conversation, Message, Submission, SystemPrompt, Turn, User
+from app.errors import Conflict, NotFound
+from app.models import Conversation, Message, Submission, SystemPrompt, Turn, User
 from app.text import first_words, is_blank
-from app.turns import workers
+from app.turns.acceptance import Acceptance, SendLimits, check_live
 from app.turns.base_turn import find_base
 from app.turns.fitting import Cut
 from app.turns.placement import Placement, may_continue, place
@@ -35,25 +34,6 @@ from app.turns.requests import SentTurn
 
 SYSTEM_PROMPT_EDITED = "system_prompt_edited"
 HISTORY_TRIMMED = "history_trimmed"
-_RETRY_AFTER_S = 5
-
-
-@dataclass(frozen=True, slots=True)
-class SendLimits:
-    max_message_characters: int
-    live_turns_per_user: int
-    answer_tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class Acceptance:
-    """When, where and how a question is accepted; `accepted_at` is monotonic; all in seconds."""
-
-    now: datetime
-    accepted_at: float
-    worker_id: UUID
-    stale_after: float
-    limits: SendLimits
 
 
 async def locked_user(session: AsyncSession, owner_id: UUID) -> User:
@@ -90,7 +70,7 @@ async def store_turn(
     Without a `cut` the history begins where that of the base turn began.
     """
     conversation = await _conversation(session, user, question, acceptance)
-    await _check_live(session, user.id, conversation.id, acceptance)
+    await check_live(session, user.id, conversation.id, acceptance)
     nodes = await load_nodes(session, conversation.id)
     placement = place(question.kind, nodes, question.message_id, conversation.active_leaf_id)
     if question.kind == "continue":
@@ -143,34 +123,6 @@ async def _conversation(session: AsyncSession, user: User, question: Question, a
     session.add(conversation)
     await session.flush()
     return conversation
-
-
-async def _check_live(session: AsyncSession, owner_id: UUID, conversation_id: UUID, acceptance: Acceptance) -> None:
-    if not await _blocked(session, owner_id, conversation_id, acceptance):
-        return
-    # Perhaps only turns of a dead worker stand in the way.
-    await workers.reap(session, acceptance.worker_id, acceptance.now, acceptance.stale_after)
-    refusal = await _blocked(session, owner_id, conversation_id, acceptance)
-    if refusal is not None:
-        raise refusal
-
-
-async def _blocked(
-    session: AsyncSession, owner_id: UUID, conversation_id: UUID, acceptance: Acceptance
-) -> Conflict | TooMany | None:
-    query = (
-        select(Turn.conversation_id, Turn.id)
-        .join(Conversation, Conversation.id == Turn.conversation_id)
-        .where(Conversation.owner_id == owner_id, TURN_IS_LIVE)
-    )
-    live = {row[0]: row[1] for row in await session.execute(query)}
-    if conversation_id in live:
-        return Conflict("An answer is being written here.", live[conversation_id])
-    limit = acceptance.limits.live_turns_per_user
-    if len(live) >= limit:
-        message = f"{limit} answers are being written for you; wait for one or stop it."
-        return TooMany(message, _RETRY_AFTER_S)
-    return None
 
 
 async def _check_broke_off(session: AsyncSession, placement: Placement) -> None:

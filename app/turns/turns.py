@@ -19,6 +19,7 @@ from app.errors import Conflict, NotFound, TooMany
 from app.models import TURN_IS_LIVE, Conversation, Turn
 from app.prompt import PathMessage
 from app.turns import fitting, following, sending, workers
+from app.turns.acceptance import Acceptance, SendLimits
 from app.turns.base_turn import find_base
 from app.turns.bus import Bus
 from app.turns.endings import ROWS_GONE, STOPPED
@@ -61,7 +62,7 @@ class Turns:
         clock: Clock,
         *,
         worker_id: UUID,
-        limits: sending.SendLimits,
+        limits: SendLimits,
         rhythm: Rhythm,
         fits: fitting.Fitting,
     ) -> None:
@@ -95,7 +96,7 @@ class Turns:
             raise Conflict("The model server cannot continue an answer.")
         if self._jobs.closed:
             raise TooMany("The app is being restarted.", _RETRY_AFTER_S)
-        acceptance = sending.Acceptance(
+        acceptance = Acceptance(
             self._clock(), time.monotonic(), self._worker_id, self._rhythm.stale_after, self._limits
         )
         cut = await self._cut(owner_id, question)
