@@ -28,7 +28,14 @@ MAX_STRING_BYTES = 16_777_216
 LOWEST_PAIR_BYTES = 8 + 4 + 1  # A key's length, the type and the smallest value.
 LOWEST_TENSOR_BYTES = 8 + 4 + 8 + 4 + 8  # A name's length, one dimension, type and offset.
 
-FOUR_BIT_OFFSETS = MappingProxyType({gguf.GGMLQuantizationType.Q4_0: False, gguf.GGMLQuantizationType.Q4_1: True})
+BLOCK_FORMATS: Mapping[int, tuple[int, bool]] = MappingProxyType(
+    {
+        gguf.GGMLQuantizationType.Q4_0: (4, False),
+        gguf.GGMLQuantizationType.Q4_1: (4, True),
+        gguf.GGMLQuantizationType.Q8_0: (8, False),
+    }
+)
+"""The bits of a code, and whether a block stores its offset."""
 STRING, ARRAY = gguf.GGUFValueType.STRING, gguf.GGUFValueType.ARRAY
 SCALAR_FORMATS: Mapping[int, str] = MappingProxyType(
     {
@@ -58,12 +65,13 @@ class StoredTensor:
 
 
 @dataclass(frozen=True, slots=True)
-class FourBitBlocks:
+class Blocks:
     """A matrix [out, in] in blocks of 32 along `in`: value = scale * code + offset.
 
-    `codes` uint8 0..15 [out, in / 32, 32], `scales` and `offsets` float32 [out, in / 32].
+    `codes` uint8 below 2 ** bits [out, in / 32, 32], `scales` and `offsets` float32 [out, in / 32].
     """
 
+    bits: int
     codes: np.ndarray
     scales: np.ndarray
     offsets: np.ndarray
@@ -115,17 +123,17 @@ class GgufFile:
         """[out, in] or [n]. Raises ModelFileError if there is no such tensor."""
         return self._stored(name).shape
 
-    def four_bit_blocks(self, name: str) -> FourBitBlocks | None:
-        """A matrix as it is stored, if that is in blocks of four-bit codes. Raises ModelFileError."""
+    def blocks(self, name: str) -> Blocks | None:
+        """A matrix as it is stored, if that is in one of BLOCK_FORMATS. Raises ModelFileError."""
         stored = self._stored(name)
-        has_offsets = FOUR_BIT_OFFSETS.get(stored.quantization)
-        if has_offsets is None or len(stored.shape) != 2:
+        block_format = BLOCK_FORMATS.get(stored.quantization)
+        if block_format is None or len(stored.shape) != 2:
             return None
         try:
             raw = self._raw(stored)
         except (OSError, ValueError) as error:
             raise ModelFileError(f"{self.path}: tensor {name} cannot be read") from error
-        blocks = _four_bit_blocks(raw.reshape(stored.shape[0], stored.shape[1] // 32, -1), has_offsets)
+        blocks = _blocks(raw.reshape(stored.shape[0], stored.shape[1] // 32, -1), *block_format)
         if not (np.isfinite(blocks.scales).all() and np.isfinite(blocks.offsets).all()):
             raise ModelFileError(f"{self.path}: tensor {name} holds values that are not numbers")
         return blocks
@@ -145,12 +153,16 @@ class GgufFile:
         return raw.reshape(*stored.shape[:-1], stored.num_bytes // math.prod(stored.shape[:-1]))
 
 
-def _four_bit_blocks(raw: np.ndarray, has_offsets: bool) -> FourBitBlocks:
-    """A block is its scale, its offset (or else zero stands for code 8), and 16 bytes: first halves low, then high."""
-    halves = raw[..., :-16].copy().view(np.float16).astype(np.float32)
-    scales, low_high = halves[..., 0], raw[..., -16:]
-    codes = np.concatenate((low_high & 15, low_high >> 4), axis=-1)
-    return FourBitBlocks(codes, scales, halves[..., 1] if has_offsets else -8 * scales)
+def _blocks(raw: np.ndarray, bits: int, has_offsets: bool) -> Blocks:
+    """A block is its scale, its offset (or else the middle code stands for zero), and its codes.
+
+    Bytes are signed; four-bit codes are not, and the first halves of 16 bytes come before the second ones.
+    """
+    halves, stored = np.split(raw, [4 if has_offsets else 2], axis=-1)
+    factors = halves.copy().view(np.float16).astype(np.float32)
+    scales = factors[..., 0]
+    codes = stored ^ 0x80 if bits == 8 else np.concatenate((stored & 15, stored >> 4), axis=-1)
+    return Blocks(bits, codes, scales, factors[..., 1] if has_offsets else -(2 ** (bits - 1)) * scales)
 
 
 class _HeaderError(Exception):

@@ -1,17 +1,16 @@
 """Weights as blocks of small integers, as the packed kernels multiply them.
 
-Few rows cost what reading the weights costs, so fewer bits are faster. What a file stores in four bits keeps its four
-bits exactly, and everything else gets eight, which is as fine as Q8_0, the finest format below float16.
+Few rows cost what reading the weights costs, so fewer bits are faster. What a file stores in blocks of four or eight
+bits stays exactly as it is, and everything else gets eight, which is as fine as Q8_0, the finest format below float16.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from inference_server.gguf_file import FourBitBlocks
+from inference_server.gguf_file import Blocks
 
 BLOCK = 32
-FOUR_BIT_ZERO = 8
 EIGHT_BIT_ZERO = 128
 
 
@@ -37,15 +36,15 @@ class PackedMatrix:
         return len(self.scales[0]) * BLOCK
 
 
-def pack_four_bit(blocks: FourBitBlocks) -> PackedMatrix:
+def pack_blocks(blocks: Blocks) -> PackedMatrix:
     """Exactly what the file holds."""
-    codes = blocks.codes[..., 0::2] | (blocks.codes[..., 1::2] << 4)
-    offsets = blocks.offsets + FOUR_BIT_ZERO * blocks.scales
-    return PackedMatrix(4, codes, blocks.scales, offsets if offsets.any() else None)
+    codes = blocks.codes[..., 0::2] | (blocks.codes[..., 1::2] << 4) if blocks.bits == 4 else blocks.codes
+    offsets = blocks.offsets + 2 ** (blocks.bits - 1) * blocks.scales
+    return PackedMatrix(blocks.bits, codes, blocks.scales, offsets if offsets.any() else None)
 
 
-def pack_eight_bit(values: np.ndarray) -> PackedMatrix:
-    """Float32 [out, in] rounded to 255 steps per block; in a multiple of 32. Exact for values stored as Q8_0."""
+def pack_values(values: np.ndarray) -> PackedMatrix:
+    """Float32 [out, in] rounded to eight bits, in 255 steps per block; in a multiple of 32."""
     blocks = values.reshape(values.shape[0], -1, BLOCK)
     scales = np.abs(blocks).max(axis=-1) / 127
     steps = np.rint(blocks / np.where(scales == 0, 1, scales)[..., None])

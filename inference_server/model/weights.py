@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from inference_server.errors import ModelFileError
-from inference_server.gguf_file import FourBitBlocks, GgufFile
-from inference_server.model.packed_matrix import PackedMatrix, pack_eight_bit, pack_four_bit
+from inference_server.gguf_file import Blocks, GgufFile
+from inference_server.model.packed_matrix import PackedMatrix, pack_blocks, pack_values
 from inference_server.model.shape import SUPPORTED, ModelShape
 
 
@@ -39,17 +39,19 @@ class Matrix:
         return np.concatenate([part.in_order(self.file.tensor(part.name)) for part in self.parts])
 
     def packed(self) -> PackedMatrix:
-        """Four bits where all parts are stored so. Raises ModelFileError."""
-        stored = [self.file.four_bit_blocks(part.name) for part in self.parts]
+        """As stored where all parts are stored in blocks of as many bits. Raises ModelFileError."""
+        stored = [(part, self.file.blocks(part.name)) for part in self.parts]
         blocks = [
-            FourBitBlocks(part.in_order(block.codes), part.in_order(block.scales), part.in_order(block.offsets))
-            for part, block in zip(self.parts, stored, strict=True)
+            Blocks(block.bits, part.in_order(block.codes), part.in_order(block.scales), part.in_order(block.offsets))
+            for part, block in stored
             if block is not None
         ]
-        if len(blocks) < len(stored):
-            return pack_eight_bit(self.values())
-        return pack_four_bit(
-            FourBitBlocks(
+        bits = {block.bits for block in blocks}
+        if len(blocks) < len(stored) or len(bits) > 1:
+            return pack_values(self.values())
+        return pack_blocks(
+            Blocks(
+                bits.pop(),
                 np.concatenate([block.codes for block in blocks]),
                 np.concatenate([block.scales for block in blocks]),
                 np.concatenate([block.offsets for block in blocks]),

@@ -36,7 +36,7 @@ class EditedFile(GgufFile):
     def shape(self, name: str) -> tuple[int, ...]:
         return self._arrays[name].shape if name in self.tensor_names else super().shape(name)
 
-    def four_bit_blocks(self, name: str) -> None:
+    def blocks(self, name: str) -> None:
         return None
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from inference_server.gguf_file import GgufFile
-from inference_server.model.packed_matrix import PackedMatrix, pack_eight_bit, pack_four_bit
+from inference_server.model.packed_matrix import PackedMatrix, pack_blocks, pack_values
 from inference_server.model.weights import Matrix, Part
 from tests.inference_server.model.stored import write_tensors
 
@@ -27,30 +27,22 @@ def random_values(rows: int = 6) -> np.ndarray:
     return np.random.default_rng(0).standard_normal((rows, 96)).astype(np.float32)
 
 
-@pytest.mark.parametrize(("kind", "has_offsets"), [("Q4_0", False), ("Q4_1", True)])
-def test_four_bits_stay_as_they_are_stored(tmp_path: Path, kind: str, has_offsets: bool) -> None:
+@pytest.mark.parametrize(("kind", "bits", "has_offsets"), [("Q4_0", 4, False), ("Q4_1", 4, True), ("Q8_0", 8, False)])
+def test_blocks_stay_as_they_are_stored(tmp_path: Path, kind: str, bits: int, has_offsets: bool) -> None:
     file = write_tensors(tmp_path, {"w": random_values()}, kind)
-    blocks = file.four_bit_blocks("w")
+    blocks = file.blocks("w")
     assert blocks is not None
-    packed = pack_four_bit(blocks)
-    assert (packed.bits, packed.out_features, packed.in_features) == (4, 6, 96)
-    assert packed.codes.nbytes == 6 * 96 // 2
+    packed = pack_blocks(blocks)
+    assert (packed.bits, packed.out_features, packed.in_features) == (bits, 6, 96)
+    assert packed.codes.nbytes == 6 * 96 * bits // 8
     assert (packed.offsets is not None) == has_offsets
-    assert np.allclose(unpacked(packed), file.tensor("w"), atol=1e-6)
-
-
-def test_eight_bits_are_exact_for_what_is_stored_in_eight(tmp_path: Path) -> None:
-    file = write_tensors(tmp_path, {"w": random_values()}, "Q8_0")
-    assert file.four_bit_blocks("w") is None
-    packed = pack_eight_bit(file.tensor("w"))
-    assert packed.bits == 8
     assert np.allclose(unpacked(packed), file.tensor("w"), atol=1e-6)
 
 
 def test_eight_bits_round_to_half_a_step() -> None:
     values = random_values()
     values[2, 32:64] = 0
-    packed = pack_eight_bit(values)
+    packed = pack_values(values)
     steps = np.repeat(packed.scales, 32, axis=1)
     assert (np.abs(unpacked(packed) - values) <= steps / 2 + 1e-7).all()
     assert not unpacked(packed)[2, 32:64].any()
@@ -64,17 +56,18 @@ def test_stacked_parts_keep_their_order(tmp_path: Path) -> None:
     assert np.allclose(unpacked(matrix.packed()), expected, atol=1e-6)
 
 
-def test_one_part_of_more_bits_gives_all_of_them_eight(tmp_path: Path) -> None:
-    mixed = write_tensors(tmp_path, {"a": random_values(4), "b": random_values(2)}, "Q4_1", {"b": "F16"})
+@pytest.mark.parametrize("kind", ["F16", "Q8_0"])
+def test_one_part_of_more_bits_gives_all_of_them_eight(tmp_path: Path, kind: str) -> None:
+    mixed = write_tensors(tmp_path, {"a": random_values(4), "b": random_values(2)}, "Q4_1", {"b": kind})
     packed = Matrix(mixed, (Part("a"), Part("b"))).packed()
     assert packed.bits == 8
     expected = np.concatenate((mixed.tensor("a"), mixed.tensor("b")))
     assert np.abs(unpacked(packed) - expected).max() < np.abs(expected).max() / 250
 
 
-def test_vectors_and_other_types_have_no_four_bit_blocks(tmp_path: Path) -> None:
+def test_other_types_have_no_blocks(tmp_path: Path) -> None:
     file = write_tensors(tmp_path, {"w": random_values()}, "F16")
-    assert file.four_bit_blocks("w") is None
+    assert file.blocks("w") is None
 
 
 @pytest.mark.model
