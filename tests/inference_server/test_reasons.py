@@ -161,7 +161,7 @@ class _Gated(OracleRunner):
         self.is_inside, self.gate = threading.Event(), threading.Event()
 
     def run(self, batch: Sequence[BatchItem]) -> list[int | None]:
-        if any(item.start == 64 for item in batch):
+        if any(item.start == 64 and len(item.tokens) == 64 for item in batch):
             self.is_inside.set()
             self.gate.wait(20)
         return super().run(batch)
