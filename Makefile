@@ -68,10 +68,11 @@ coverage: ## Run every test that needs no browser and show what they do not reac
 migration: $(DEV_STAMP) ## Write a migration for changed models: make migration m="add a column"
 	$(BIN)/recount migrate --new "$(m)"
 
-bench: $(DEV_STAMP) ## Measure the bundled server: conversations, steps, memory
+bench: $(DEV_STAMP) ## Measure the bundled server: conversations, steps, memory, inspection
 	$(BIN)/python -m benchmarks.peers --alone $(ARGS)
 	$(BIN)/python -m benchmarks.step
 	$(BIN)/python -m benchmarks.memory
+	$(BIN)/python -m benchmarks.attention
 
 bench-peers: $(DEV_STAMP) ## Measure the bundled server beside llama.cpp and vLLM, which it installs in .bench
 	$(if $(TORCH_INDEX),PIP_EXTRA_INDEX_URL=$(TORCH_INDEX)) $(BIN)/python -m benchmarks.peers $(ARGS)

@@ -50,7 +50,7 @@ class ServerProcess:
             )
 
     def wait_until_ready(self, seconds: float) -> None:
-        """Until it lists its models. Raises ServerDied."""
+        """Until it says that it is healthy, as all of them do at /health. Raises ServerDied."""
         deadline = time.perf_counter() + seconds
         while not self._answers():
             if (code := self._process.poll()) is not None:
@@ -80,7 +80,7 @@ class ServerProcess:
 
     def _answers(self) -> bool:
         try:
-            return httpx.get(f"{self.url}/v1/models", trust_env=False, timeout=5).status_code == httpx.codes.OK
+            return httpx.get(f"{self.url}/health", trust_env=False, timeout=5).status_code == httpx.codes.OK
         except httpx.TransportError:
             return False
 

@@ -6,7 +6,9 @@ import structlog
 from starlette.applications import Starlette
 
 from inference_server.api.application import create_app
+from inference_server.api.diagnosis import Diagnosis
 from inference_server.api.generation import Generator, ServedModel
+from inference_server.api.inspection import Inspection
 from inference_server.async_engine import AsyncEngine
 from inference_server.config import ServerConfig
 from inference_server.engine import Engine
@@ -14,6 +16,7 @@ from inference_server.errors import ModelFileError
 from inference_server.gguf_file import GgufFile
 from inference_server.model.runner import load_opened_model
 from inference_server.model_runner import ModelRunner
+from inference_server.records import Records
 from inference_server.scheduler import Scheduler
 from inference_server.stats import Stats
 from inference_server.step_cost import measure_step_cost
@@ -30,7 +33,7 @@ def load_app(config: ServerConfig, *, on_death: Callable[[], None]) -> Starlette
     """Load the model and build the application. Raises ModelFileError or ConfigError."""
     file = GgufFile.open(config.model)
     tokenizer = TextTokenizer(file.metadata)
-    template = _template(file, tokenizer)
+    template = _template(file, tokenizer, config.chat_template)
     end_tokens = _end_tokens(tokenizer, template)
     runner = load_opened_model(
         file,
@@ -71,11 +74,14 @@ def assemble(
     transcripts = Transcripts(tokenizer, model.end_tokens, max_bytes=config.transcript_bytes)
     prompts = PromptBuilder(tokenizer, template, transcripts, model.id, resends_seen=config.history == "transcript")
     generator = Generator(config, model, tokenizer, prompts, engine, stats)
-    return create_app(config, generator, engine, stats)
+    records = Records(max_bytes=config.record_bytes)
+    diagnosis = Diagnosis(records, tokenizer, stats, generator.serving_id, prefix_cache=config.prefix_cache)
+    inspection = Inspection(records, tokenizer, prompts, engine, (runner.layers, runner.heads))
+    return create_app(config, generator, engine, stats, diagnosis, inspection)
 
 
-def _template(file: GgufFile, tokenizer: TextTokenizer) -> ChatTemplate:
-    source = file.metadata.get("tokenizer.chat_template")
+def _template(file: GgufFile, tokenizer: TextTokenizer, chosen: str | None) -> ChatTemplate:
+    source = chosen or file.metadata.get("tokenizer.chat_template")
     if not isinstance(source, str):
         raise ModelFileError(f"{file.path.name} has no chat template, so it cannot hold a conversation")
     bos, eos = (

@@ -8,7 +8,9 @@ import asyncio
 import queue
 import time
 from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import structlog
 
@@ -16,6 +18,8 @@ from inference_server.engine import Engine, EngineEvent, Finished, Prefilled, Qu
 from inference_server.errors import EngineDead
 from inference_server.sequence import Sequence
 from inference_server.stats import Stats
+
+Result = TypeVar("Result")
 
 log = structlog.get_logger(__name__)
 
@@ -32,6 +36,14 @@ class _Submit:
 @dataclass(frozen=True, slots=True)
 class _Abort:
     request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Visit:
+    """Something to be done with the engine between two of its steps."""
+
+    action: Callable[[Engine], Any]
+    result: "asyncio.Future[Any]"
 
 
 class Mailbox:
@@ -79,8 +91,9 @@ class AsyncEngine:
         self._engine = engine
         self._stats = stats
         self._on_death = on_death
-        self._commands: queue.SimpleQueue[_Submit | _Abort | None] = queue.SimpleQueue()
+        self._commands: queue.SimpleQueue[_Submit | _Abort | _Visit | None] = queue.SimpleQueue()
         self._mailboxes: dict[str, Mailbox] = {}
+        self._visits: set[asyncio.Future[Any]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._dead = False
         self._next_check = time.perf_counter() + CHECK_EVERY_S
@@ -120,6 +133,18 @@ class AsyncEngine:
             if not finished:
                 self._commands.put(_Abort(sequence.id))
 
+    async def visit(self, action: Callable[[Engine], Result]) -> Result:
+        """Do something with the engine in its own thread, between two steps; whatever it raises is raised here."""
+        if not self.is_alive:
+            raise EngineDead("the engine has stopped")
+        result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._visits.add(result)
+        self._commands.put(_Visit(action, result))
+        try:
+            return await result
+        finally:
+            self._visits.discard(result)
+
     def run(self) -> None:
         """Run the engine until :meth:`stop`, or until it dies, which :attr:`is_alive` tells."""
         try:
@@ -133,7 +158,7 @@ class AsyncEngine:
                 self._call(self._deliver, begun)
                 events = self._engine.compute()
                 self._stats.record_events(events)
-                self._stats.record_step(time.perf_counter() - started, self._engine.scheduler)
+                self._stats.record_step(time.perf_counter() - started, self._engine)
                 self._call(self._deliver, events)
         except BaseException:  # Whatever it was: a server that looks alive would let its callers hang.
             log.exception("engine_died")
@@ -153,8 +178,18 @@ class AsyncEngine:
                 return False
             if isinstance(command, _Submit):
                 self._engine.add(command.sequence)
+            elif isinstance(command, _Visit):
+                self._receive(command)
             else:
                 self._engine.abort(command.request_id)
+
+    def _receive(self, visit: _Visit) -> None:
+        try:
+            result = visit.action(self._engine)
+        except Exception as error:
+            self._call(_settle, visit.result.set_exception, error)
+        else:
+            self._call(_settle, visit.result.set_result, result)
 
     def _call(self, function: Callable[..., None], *arguments: object) -> None:
         assert self._loop is not None
@@ -170,4 +205,12 @@ class AsyncEngine:
     def _bury(self) -> None:
         for mailbox in self._mailboxes.values():
             mailbox.close()
+        for result in self._visits:
+            _settle(result.set_exception, EngineDead("the engine has stopped"))
         self._on_death()
+
+
+def _settle(settle: Callable[[Any], None], value: object) -> None:
+    """The visitor may have gone, and its future with it."""
+    with suppress(asyncio.InvalidStateError):
+        settle(value)

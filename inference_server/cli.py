@@ -8,7 +8,7 @@ import socket
 import sys
 import threading
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TextIO
 
 import click
 import structlog
@@ -32,6 +32,10 @@ KEEP_ALIVE_S = 75
 @click.option("--port", default=8100, envvar="RECOUNT_INFERENCE_PORT", type=click.IntRange(0, 65535), help="Port.")
 @click.option("--key", envvar="RECOUNT_INFERENCE_KEY", help="API key that callers must send.", show_default=False)
 @click.option("--kv-memory", default=512, type=click.IntRange(1), help="Memory of the KV pool, in MiB.")
+@click.option("--prefix-cache/--no-prefix-cache", default=True, help="Without it every request is computed whole.")
+@click.option("--transcript-memory", default=64, type=click.IntRange(0), help="Memory of sampled tokens, in MiB.")
+@click.option("--record-memory", default=64, type=click.IntRange(0), help="Memory of requests to inspect, in MiB.")
+@click.option("--chat-template", type=click.File(), help="Jinja template to use instead of the model file's.")
 @click.option("--cache-scope", type=click.Choice(["user", "shared"]), default="user", help="Who shares cached tokens.")
 @click.option(
     "--history",
@@ -56,6 +60,10 @@ def main(
     port: int,
     key: str | None,
     kv_memory: int,
+    prefix_cache: bool,
+    transcript_memory: int,
+    record_memory: int,
+    chat_template: TextIO | None,
     cache_scope: str,
     history: Literal["transcript", "template"],
     compute: Literal["auto", "packed", "bfloat16", "float32"],
@@ -76,6 +84,10 @@ def main(
             port=port,
             key=key or None,
             kv_bytes=kv_memory * MIB,
+            prefix_cache=prefix_cache,
+            transcript_bytes=transcript_memory * MIB,
+            record_bytes=record_memory * MIB,
+            chat_template=chat_template.read() if chat_template else None,
             shared_cache=cache_scope == "shared",
             history=history,
             compute=compute,

@@ -19,6 +19,8 @@ class ServerConfig:
     kv_bytes: int = 512 * MIB
     history: Literal["transcript", "template"] = "transcript"
     """What a resent conversation becomes: the tokens that the model saw, or what the template makes of it now."""
+    prefix_cache: bool = True
+    """Without it every request is computed whole, for comparison."""
     shared_cache: bool = False
     """One cache scope for all callers. Otherwise each (key, ``metadata.user_id``) has its own."""
     compute: Literal["auto", "packed", "bfloat16", "float32"] = "auto"
@@ -37,6 +39,11 @@ class ServerConfig:
     step_s: float = 0.06
     """While others decode, a prefill chunk takes about so long, and has at least ``least_chunk_tokens`` rows."""
     transcript_bytes: int = 64 * MIB
+    """Memory of the tokens that models said, by which a resent answer is found again."""
+    record_bytes: int = 64 * MIB
+    """Memory of the requests that reasons and inspection can tell of."""
+    chat_template: str | None = None
+    """Instead of the one in the model file."""
     max_body_bytes: int = 8 * MIB
     ping_s: int = 10
     send_timeout_s: int = 60

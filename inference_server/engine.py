@@ -4,6 +4,7 @@ Synchronous and free of IO; the engine thread calls it. It knows token ids and a
 or torch.
 """
 
+from array import array
 from collections.abc import Sequence as Run
 from dataclasses import dataclass
 
@@ -73,6 +74,8 @@ class Engine:
         self._sequences: dict[str, Sequence] = {}
         self._aborts: list[str] = []
         self._positions: dict[str, int] = {}
+        self.step_rows = 0
+        """Rows of the latest step's batch; 0 where nothing ran."""
 
     @property
     def has_work(self) -> bool:
@@ -87,6 +90,15 @@ class Engine:
     def abort(self, request_id: str) -> None:
         """End a request at the next step, whatever its state. One that is not known has ended already."""
         self._aborts.append(request_id)
+
+    def attention(self, scope: bytes, tokens: "array[int]", layer: int) -> "list[array[float]] | None":
+        """Where the last of these tokens looks: weights [heads][tokens]. None where KV is gone. Changes nothing."""
+        slots = self.scheduler.tree.resident(scope, tokens)
+        return self._runner.attention(tokens[-1], slots, layer) if len(slots) == len(tokens) else None
+
+    def forget(self, scope: bytes, tokens: "array[int]") -> int:
+        """Free what these tokens alone have in the cache; returns how many slots that were."""
+        return self.scheduler.forget(scope, tokens)
 
     def prepare(self) -> list[EngineEvent]:
         """The first half of a step: end what was aborted, admit what fits. Quick, so that admissions are told early.
@@ -103,6 +115,7 @@ class Engine:
         """The second half: compute one batch; returns what happened, in order. Everything told is committed."""
         events: list[EngineEvent] = []
         works = self.scheduler.schedule()
+        self.step_rows = sum(work.count for work in works)
         if works:
             for work, result in zip(works, self._run(works), strict=True):
                 self._commit(work, result, events)
@@ -135,7 +148,7 @@ class Engine:
         try:
             return self._runner.run(items)
         except Exception:
-            log.exception("step_failed", rows=sum(work.count for work in works))
+            log.exception("step_failed", rows=self.step_rows)
         return [self._run_alone(item) for item in items]
 
     def _run_alone(self, item: BatchItem) -> int | Exception | None:

@@ -6,7 +6,10 @@ InferenceServerError
 ├── RequestError         what a caller got wrong; becomes an error body with an HTTP status
 │   ├── InvalidRequest   400, names the field
 │   ├── Unauthorized     401
+│   ├── Forbidden        403
 │   ├── ModelNotFound    404
+│   ├── MessageNotFound  404
+│   ├── Gone             410
 │   ├── TooLarge         413
 │   └── Overloaded       529, carries retry-after
 └── EngineDead           the engine thread ended; every request is refused with 503
@@ -55,10 +58,31 @@ class Unauthorized(RequestError):
     type = "authentication_error"
 
 
+class Forbidden(RequestError):
+    """The server does not do this for anybody, as it is set up."""
+
+    status = 403
+    type = "permission_error"
+
+
 class ModelNotFound(RequestError):
     """The request names a model that this server does not have."""
 
     status = 404
+    type = "not_found_error"
+
+
+class MessageNotFound(RequestError):
+    """The request names a message that the server does not know, or not any more."""
+
+    status = 404
+    type = "not_found_error"
+
+
+class Gone(RequestError):
+    """What is asked for was there, and was given up."""
+
+    status = 410
     type = "not_found_error"
 
 

@@ -4,6 +4,7 @@ The engine decides which tokens are computed and where their KV lies; a runner c
 that the engine can be tested with a scripted runner.
 """
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -47,8 +48,25 @@ class ModelRunner(Protocol):
         """Size of the KV pool in tokens."""
         ...
 
+    @property
+    def layers(self) -> int:
+        """Layers of the model, which attention is shown of one by one."""
+        ...
+
+    @property
+    def heads(self) -> int:
+        """Query heads of a layer."""
+        ...
+
     def run(self, batch: Sequence[BatchItem]) -> list[int | None]:
         """Write the KV of all rows, then sample; one entry per item, None where no token was asked for."""
+        ...
+
+    def attention(self, token: int, slots: Sequence[int], layer: int) -> "list[array[float]]":
+        """Where this token looks from the position of the last slot: weights [heads][positions], a head's sum is 1.
+
+        Its KV and that of all positions in front lie in ``slots``; nothing is written.
+        """
         ...
 
     def copy_kv(self, source: Sequence[int], target_start: int) -> None:

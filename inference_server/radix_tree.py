@@ -103,7 +103,7 @@ class RadixTree:
         node = self._root(scope)
         length = 0
         while (child := node.child_at(tokens, length)) is not None:
-            common = _common_prefix(child.tokens, tokens, length)
+            common = common_prefix(child.tokens, tokens, length)
             resident = min(common, len(child.slots))
             if resident < len(child.tokens):
                 known = length + common if common < len(child.tokens) else self._known(child, tokens)
@@ -112,6 +112,32 @@ class RadixTree:
             node = child
             length += resident
         return Match(node, length, length)
+
+    def resident(self, scope: bytes, tokens: "array[int]") -> "array[int]":
+        """Slots of the longest resident prefix of ``tokens``; unlike :meth:`match` it changes nothing."""
+        slots = array("i")
+        node = self._roots.get(scope)
+        while node is not None and (child := node.child_at(tokens, len(slots))) is not None:
+            resident = min(common_prefix(child.tokens, tokens, len(slots)), len(child.slots))
+            slots.extend(child.slots[:resident])
+            node = child if resident == len(child.tokens) else None
+        return slots
+
+    def drop(self, scope: bytes, tokens: "array[int]") -> "array[int]":
+        """Give up what only this path has: from its end up to what is pinned or leads on to other tokens."""
+        freed = array("i")
+        node = self.match(scope, tokens).node
+        while node.parent is not None and not node.pins and not node.has_resident_child():
+            freed.extend(node.slots)
+            self.num_resident -= len(node.slots)
+            self.num_ghosts += len(node.slots)
+            node.slots = array("i")
+            parent = node.parent
+            self._forget(node)
+            self._offer(parent)
+            node = parent
+        self._drop_empty_root(scope)
+        return freed
 
     def pin(self, node: Node) -> None:
         """Keep the path to ``node`` from eviction until :meth:`unpin`."""
@@ -244,7 +270,7 @@ class RadixTree:
     def _known(self, node: Node, tokens: "array[int]") -> int:
         """How far ``tokens`` agree with ghosts, given that they agree with all of ``node``."""
         while (child := node.child_at(tokens, node.end)) is not None:
-            common = _common_prefix(child.tokens, tokens, child.start)
+            common = common_prefix(child.tokens, tokens, child.start)
             if common < len(child.tokens):
                 return child.start + common
             node = child
@@ -258,7 +284,7 @@ class RadixTree:
         sought = array("i", tokens)
         at, done = node, 0
         while (child := at.child_at(sought, done)) is not None and child.slots:
-            common = min(_common_prefix(child.tokens, sought, done), len(child.slots))
+            common = min(common_prefix(child.tokens, sought, done), len(child.slots))
             done += common
             if common < len(child.tokens):
                 return (at if done == len(sought) else self._split(child, common)), done
@@ -334,7 +360,7 @@ class RadixTree:
             self._drop_empty_root(node.scope)
 
 
-def _common_prefix(run: "array[int]", tokens: "array[int]", offset: int) -> int:
+def common_prefix(run: "array[int]", tokens: "array[int]", offset: int = 0) -> int:
     """Length of the common prefix of ``run`` and ``tokens[offset:]``."""
     limit = min(len(run), len(tokens) - offset)
     if run[:limit] == tokens[offset : offset + limit]:

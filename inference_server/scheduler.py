@@ -152,6 +152,12 @@ class Scheduler:
         sequence.status = Status.WAITING
         insort(self.waiting, sequence, key=lambda s: s.arrival)
 
+    def forget(self, scope: bytes, tokens: "array[int]") -> int:
+        """Free the slots that the cache holds for this path alone; returns their number."""
+        freed = self.tree.drop(scope, tokens)
+        self.allocator.free(freed)
+        return len(freed)
+
     def check(self) -> None:
         """Assert that every slot has exactly one owner."""
         self.tree.check()
@@ -181,7 +187,7 @@ class Scheduler:
         sequence.status = Status.RUNNING
         first = sequence.cached_tokens is None
         if first:
-            sequence.cached_tokens = match.length
+            sequence.cached_tokens, sequence.known_tokens = match.length, match.known
         else:
             self.num_recomputed += max(0, sequence.peak - match.length)
         return Admission(sequence, match.slots() if copied else (), slots[0], first)

@@ -84,6 +84,8 @@ class Sequence:
     status: Status = Status.WAITING
     cached_tokens: int | None = None
     """Tokens adopted from the cache at the first admission; frozen then. None until then."""
+    known_tokens: int = 0
+    """As ``cached_tokens``, but with those behind them that had been in the cache and were evicted."""
     node: Node | None = None
     """Where the pinned path ends in the tree, at position ``published``; None unless running."""
     published: int = 0

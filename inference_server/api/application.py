@@ -11,9 +11,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from inference_server.api.diagnosis import Diagnosis
 from inference_server.api.door import Door
 from inference_server.api.errors import client_left, crash, http_error, refuse, unavailable
 from inference_server.api.generation import Generator
+from inference_server.api.inspection import Inspection
+from inference_server.api.inspection_routes import compare, forget, show_attention, show_cache, show_tokens
 from inference_server.api.messages import count_tokens, create_message
 from inference_server.api.models import list_models, show_model
 from inference_server.async_engine import AsyncEngine
@@ -22,7 +25,14 @@ from inference_server.errors import EngineDead, RequestError
 from inference_server.stats import Stats
 
 
-def create_app(config: ServerConfig, generator: Generator, engine: AsyncEngine, stats: Stats) -> Starlette:
+def create_app(
+    config: ServerConfig,
+    generator: Generator,
+    engine: AsyncEngine,
+    stats: Stats,
+    diagnosis: Diagnosis,
+    inspection: Inspection,
+) -> Starlette:
     """Put the application together. Another thread has to run the engine; the lifespan's end stops it."""
 
     @asynccontextmanager
@@ -35,6 +45,11 @@ def create_app(config: ServerConfig, generator: Generator, engine: AsyncEngine, 
         routes=[
             Route("/v1/messages", create_message, methods=["POST"]),
             Route("/v1/messages/count_tokens", count_tokens, methods=["POST"]),
+            Route("/v1/messages/compare", compare, methods=["POST"]),
+            Route("/v1/messages/forget", forget, methods=["POST"]),
+            Route("/v1/messages/{message_id}/tokens", show_tokens),
+            Route("/v1/messages/{message_id}/attention", show_attention, methods=["POST"]),
+            Route("/v1/cache", show_cache),
             Route("/v1/models", list_models),
             Route("/v1/models/{model_id}", show_model),
             Route("/health", health),
@@ -50,12 +65,8 @@ def create_app(config: ServerConfig, generator: Generator, engine: AsyncEngine, 
         },
         lifespan=lifespan,
     )
-    app.state.config, app.state.generator, app.state.engine, app.state.stats = (
-        config,
-        generator,
-        engine,
-        stats,
-    )
+    app.state.config, app.state.generator, app.state.engine, app.state.stats = config, generator, engine, stats
+    app.state.diagnosis, app.state.inspection = diagnosis, inspection
     return app
 
 

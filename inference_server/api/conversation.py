@@ -12,31 +12,39 @@ MERGED_BY = "\n\n"
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A request's messages, and the content block (message, block) at the last cache breakpoint, if there is one."""
+    """A request's messages, and the content block (message, block) at the last cache breakpoint, if there is one.
+
+    ``places`` says where each message begins in the request: ``system`` or ``messages.i``.
+    """
 
     messages: tuple[ChatMessage, ...]
+    places: tuple[str, ...]
     breakpoint: tuple[int, int] | None
 
 
 def conversation(request: CountTokensRequest) -> Conversation:
     """Merge a request's system prompt and messages for the chat template. Pure."""
     merged: list[tuple[str, list[str]]] = []
+    places: list[str] = []
     last_mark = last_block = None
-    for role, blocks in _with_system(request):
+    for place, role, blocks in _with_system(request):
         if merged and merged[-1][0] == role:
             merged[-1][1].append(MERGED_BY)
         else:
             merged.append((role, []))
+            places.append(place)
         for block in blocks:
             merged[-1][1].append(block.text)
             last_block = (len(merged) - 1, len(merged[-1][1]) - 1)
             last_mark = last_block if block.cache_control else last_mark
     mark = last_block if request.cache_control else last_mark
-    return Conversation(tuple(ChatMessage(role, tuple(blocks)) for role, blocks in merged), mark)
+    messages = tuple(ChatMessage(role, tuple(blocks)) for role, blocks in merged)
+    return Conversation(messages, tuple(places), mark)
 
 
-def _with_system(request: CountTokensRequest) -> Iterator[tuple[str, list[TextBlock]]]:
+def _with_system(request: CountTokensRequest) -> Iterator[tuple[str, str, list[TextBlock]]]:
+    """(place, role, blocks) of each."""
     if any(block.text for block in request.system):
-        yield "system", request.system
-    for message in request.messages:
-        yield message.role, message.content
+        yield "system", "system", request.system
+    for index, message in enumerate(request.messages):
+        yield f"messages.{index}", message.role, message.content

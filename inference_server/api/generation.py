@@ -7,12 +7,13 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from inference_server.api.conversation import conversation
+from inference_server.api.conversation import Conversation, conversation
 from inference_server.api.schemas import CountTokensRequest, MessagesRequest
 from inference_server.async_engine import AsyncEngine
 from inference_server.config import ServerConfig
 from inference_server.engine import Admitted, EngineEvent
 from inference_server.errors import InvalidRequest, ModelNotFound, Overloaded
+from inference_server.records import Record, digests
 from inference_server.sequence import Sampling, Sequence
 from inference_server.stats import Stats
 from inference_server.text.detokenizer import Detokenizer, TextReader
@@ -37,10 +38,11 @@ class ServedModel:
 class Generation:
     """A request that is ready to run."""
 
-    sequence: Sequence
-    prompt: Prompt
+    record: Record
     breakpoint: int
     """Prompt tokens up to the last ``cache_control`` mark; 0 without one."""
+    previous_message_id: str | None
+    """The message that this one follows, where the caller says so to have the difference explained."""
 
     def usage(self, admitted: Admitted, output_tokens: int) -> dict[str, int]:
         """The wire's usage: the three input figures add up to the prompt and are final at admission."""
@@ -85,18 +87,16 @@ class Generator:
 
     def count(self, request: CountTokensRequest) -> int:
         """Prompt tokens of a conversation, exactly as :meth:`prepare` would have them. Slow for long text."""
-        self._check_model(request)
-        return len(self._prompt(request)[0].tokens)
+        return len(self.prompt(request)[0].tokens)
 
     def prepare(self, request: MessagesRequest) -> Generation:
         """Build the prompt and check every limit. Slow for long text: call it off the event loop.
 
         Raises ModelNotFound, InvalidRequest (a prompt that can never fit) or Overloaded (the queue is full).
         """
-        self._check_model(request)
         if self._engine.num_requests >= self._config.max_running + self._config.max_waiting:
             raise Overloaded("too many requests are waiting", retry_after_s=RETRY_AFTER_S)
-        prompt, mark = self._prompt(request)
+        prompt, messages = self.prompt(request)
         room = self.model.window - len(prompt.tokens)
         if room < min(1, request.max_tokens):
             raise InvalidRequest(
@@ -112,34 +112,46 @@ class Generator:
             clamped=request.max_tokens > room,
             sampling=self._sampling(request),
             end_tokens=self.model.end_tokens,
-            reader=TextReader(Detokenizer(self._tokenizer, prompt.prefill), StopStrings(request.stop_sequences or ())),
+            reader=TextReader(
+                Detokenizer(self._tokenizer, prompt.prefill or ()), StopStrings(request.stop_sequences or ())
+            ),
             output=output,
         )
         self._prompts.remember(prompt, output)
-        return Generation(sequence, prompt, prompt.end_of(*mark) if mark else 0)
+        mark, asked = messages.breakpoint, request.diagnostics
+        return Generation(
+            Record(sequence, prompt, digests(messages.messages), messages.places),
+            breakpoint=prompt.end_of(*mark) if mark else 0,
+            previous_message_id=asked.previous_message_id if asked else None,
+        )
 
     async def run(self, generation: Generation) -> AsyncGenerator[EngineEvent, None]:
         """Run a prepared request; leaving the iteration early aborts it."""
-        self._stats.record_arrival(generation.sequence.id)
+        record = generation.record
+        self._stats.record_arrival(record.id)
         try:
-            async with aclosing(self._engine.generate(generation.sequence)) as events:
+            async with aclosing(self._engine.generate(record.sequence)) as events:
                 async for event in events:
                     yield event
         finally:
-            self._prompts.settle(generation.prompt)
+            self._prompts.settle(record.prompt)
 
     def _check_model(self, request: CountTokensRequest) -> None:
         if request.model != self.model.id:
             raise ModelNotFound(f"model: {request.model!r} is not served here; {self.model.id!r} is")
 
-    def _prompt(self, request: CountTokensRequest) -> tuple[Prompt, tuple[int, int] | None]:
+    def prompt(self, request: CountTokensRequest) -> tuple[Prompt, Conversation]:
+        """What the model would see. Slow for long text. Raises ModelNotFound or InvalidRequest."""
+        self._check_model(request)
         messages = conversation(request)
         size = sum(len(message.text) for message in messages.messages)
         if size > self.model.window * self._tokenizer.longest_token:  # Not worth encoding, which takes seconds.
             raise InvalidRequest("messages", f"{size} characters are more than {self.model.window} tokens can hold")
-        return self._prompts.build(self._scope(request), messages.messages), messages.breakpoint
+        return self._prompts.build(self._scope(request), messages.messages), messages
 
     def _scope(self, request: CountTokensRequest) -> bytes:
+        if not self._config.prefix_cache:
+            return secrets.token_bytes(32)  # Nobody has it, so nothing is found in it.
         if self._config.shared_cache:
             return b""
         user = request.metadata.user_id if request.metadata and request.metadata.user_id else ""

@@ -12,6 +12,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from inference_server.api.diagnosis import Diagnosis
 from inference_server.api.errors import error_body, internal_error, read_body, unavailable
 from inference_server.api.generation import Generation, Generator
 from inference_server.api.schemas import CountTokensRequest, MessagesRequest, parse
@@ -73,11 +74,11 @@ async def _until_disconnected(request: Request, generator: Generator, generation
 
 async def _whole(request: Request, generator: Generator, generation: Generation) -> Response:
     text: list[str] = []
-    message = _message(generator, generation)
+    message: dict[str, Any] = {}
     async with aclosing(generator.run(generation)) as events:
         async for event in events:
             if isinstance(event, Admitted):
-                message["usage"] = generation.usage(event, 0)
+                message = _message(request, generation, event)
             elif isinstance(event, TextGenerated):
                 text.append(event.text)
             elif isinstance(event, Finished):
@@ -92,7 +93,7 @@ async def _whole(request: Request, generator: Generator, generation: Generation)
 async def _events(request: Request, generator: Generator, generation: Generation) -> AsyncIterator[ServerSentEvent]:
     yield _event("ping")
     try:
-        async with aclosing(_stream(generator, generation)) as stream:
+        async with aclosing(_stream(request, generator, generation)) as stream:
             async for event in stream:
                 yield event
     except EngineDead:
@@ -102,14 +103,16 @@ async def _events(request: Request, generator: Generator, generation: Generation
         yield _event("error", error=error_body(request, "api_error", "internal server error")["error"])
 
 
-async def _stream(generator: Generator, generation: Generation) -> AsyncGenerator[ServerSentEvent, None]:
+async def _stream(
+    request: Request, generator: Generator, generation: Generation
+) -> AsyncGenerator[ServerSentEvent, None]:
     """The events of one answer, in the wire's order."""
     told = 0.0
-    message = _message(generator, generation)
+    message: dict[str, Any] = {}
     async with aclosing(generator.run(generation)) as events:
         async for event in events:
             if isinstance(event, Admitted):
-                message["usage"] = generation.usage(event, 0)
+                message = _message(request, generation, event)
                 yield _event("message_start", message=message)
                 yield _event("content_block_start", index=0, content_block={"type": "text", "text": ""})
             elif isinstance(event, Queued):
@@ -133,16 +136,20 @@ async def _stream(generator: Generator, generation: Generation) -> AsyncGenerato
                 yield _event("message_stop")
 
 
-def _message(generator: Generator, generation: Generation) -> dict[str, Any]:
+def _message(request: Request, generation: Generation, admitted: Admitted) -> dict[str, Any]:
+    """What is known of a message from its admission on, which is all but its content and its ending."""
+    generator: Generator = request.app.state.generator
+    diagnosis: Diagnosis = request.app.state.diagnosis
     return {
-        "id": generation.sequence.id,
+        "id": generation.record.id,
         "type": "message",
         "role": "assistant",
         "model": generator.model.id,
         "content": [],
         "stop_reason": None,
         "stop_sequence": None,
-        "usage": None,
+        "usage": generation.usage(admitted, 0),
+        **diagnosis.of(generation),
     }
 
 

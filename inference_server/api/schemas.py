@@ -75,6 +75,12 @@ class CountTokensRequest(_Body):
     _system_blocks = field_validator("system", mode="before")(_as_blocks)
 
 
+class Diagnostics(_Body):
+    """Asks why a request read what it read; ``previous_message_id`` is that of the one that it follows."""
+
+    previous_message_id: str | None = Field(default=None, max_length=200)
+
+
 class MessagesRequest(CountTokensRequest):
     """``POST /v1/messages``: a conversation and how to continue it. ``max_tokens`` 0 only warms the cache."""
 
@@ -84,6 +90,7 @@ class MessagesRequest(CountTokensRequest):
     temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
     top_p: float | None = Field(default=None, gt=0, le=1, allow_inf_nan=False)
     top_k: int | None = Field(default=None, ge=0, le=1_000_000)
+    diagnostics: Diagnostics | None = None
 
     @field_validator("stop_sequences")
     @classmethod
@@ -91,6 +98,28 @@ class MessagesRequest(CountTokensRequest):
         if stops is not None and "" in stops:
             raise ValueError("a stop sequence must not be empty")
         return stops
+
+
+class AttentionRequest(_Body):
+    """Where one position looks: in one layer, by one head or by the mean of all; the ``top`` heaviest positions."""
+
+    position: int = Field(ge=0)
+    layer: int = Field(ge=0)
+    head: int | Literal["mean"] = "mean"
+    top: int = Field(default=20, ge=1, le=1000)
+
+
+class CompareRequest(_Body):
+    """Two conversations, neither of which is run."""
+
+    a: CountTokensRequest
+    b: CountTokensRequest
+
+
+class ForgetRequest(_Body):
+    """Messages that the server shall not remember any more."""
+
+    ids: Annotated[list[Annotated[str, Field(max_length=200)]], Field(min_length=1, max_length=MAX_MESSAGES)]
 
 
 Body = TypeVar("Body", bound=_Body)

@@ -1,5 +1,6 @@
 """The model behind the engine's ModelRunner protocol: loads a file, computes batches, samples."""
 
+from array import array
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -116,6 +117,23 @@ class TorchModelRunner:
     def logits(self, batch: Sequence[BatchItem]) -> Tensor:
         """Writes the KV of all rows and returns the logits behind each item's last row, [items, vocabulary] float32."""
         return self._transformer.logits(self._last_rows(batch))
+
+    @property
+    def layers(self) -> int:
+        return self.shape.layers
+
+    @property
+    def heads(self) -> int:
+        return self.shape.heads
+
+    @torch.inference_mode()
+    def attention(self, token: int, slots: Sequence[int], layer: int) -> "list[array[float]]":
+        device = self.pool.tensor.device
+        one, position, kept = (
+            torch.tensor(values, device=device) for values in ([token], [len(slots) - 1], list(slots))
+        )
+        weights = self._transformer.attention(one, position, kept, layer)
+        return [array("f", head) for head in weights.tolist()]
 
     @torch.inference_mode()
     def copy_kv(self, source: Sequence[int], target_start: int) -> None:

@@ -18,16 +18,45 @@ from inference_server.text.transcripts import Answer, Part, Question, Transcript
 class Prompt:
     """A request's prompt.
 
-    ``key`` is the conversation up to the question; ``question_ids`` and ``question_parts`` are the tokens behind the
-    previous question, ``prefill`` those of a last assistant message. ``parts`` covers ``tokens`` from the first on.
+    ``keys`` are the conversation up to each of its questions; ``question_ids`` and ``question_parts`` are the tokens
+    behind the previous question, ``prefill`` those of a last assistant message, None without one. ``parts`` covers
+    ``tokens`` from the first on.
     """
 
     tokens: "array[int]"
     parts: tuple[Part, ...]
-    key: bytes
+    keys: tuple[bytes, ...]
     question_ids: "array[int]"
     question_parts: tuple[Part, ...]
-    prefill: "array[int]"
+    prefill: "array[int] | None" = None
+
+    @property
+    def key(self) -> bytes:
+        """The conversation up to its last question."""
+        return self.keys[-1]
+
+    @property
+    def answer_start(self) -> int:
+        """Where the answer's tokens begin, those that the request brings along included."""
+        return len(self.tokens) - len(self.prefill or ())
+
+    def message_at(self, position: int) -> int | None:
+        """The message that a token belongs to; None for the template's own."""
+        end = 0
+        for part in self.parts:
+            end += part.length
+            if position < end:
+                return part.message
+        raise IndexError(position)
+
+    def tokens_of(self, message: int) -> "array[int]":
+        """The tokens of a message's content."""
+        end, tokens = 0, array("i")
+        for part in self.parts:
+            end += part.length
+            if part.message == message:
+                tokens += self.tokens[end - part.length : end]
+        return tokens
 
     def end_of(self, message: int, block: int) -> int:
         """Number of tokens up to the end of a content block (of its whole message where blocks are not told apart)."""
@@ -66,6 +95,7 @@ class PromptBuilder:
         pieces = self._template.pieces(messages)
         tokens, parts = self._beginning(pieces[0].text)
         key, chained = chain_start(*self._identity, scope), 0
+        keys: list[bytes] = []
         answered: Question | None = None
         answer: list[Piece] = []
         pending: list[Piece] = []
@@ -74,6 +104,7 @@ class PromptBuilder:
                 pending.extend(group)
                 continue
             key = _chain(key, messages[chained:index])
+            keys.append(key)
             question = self._question(key)
             ids, question_parts = self._question_tokens(question, answered, answer, pending)
             tokens += ids
@@ -81,20 +112,24 @@ class PromptBuilder:
             if index == len(messages) - 1:
                 prefill = self._answer_tokens(question, list(group))
                 parts.append(Part(index, None, len(prefill)))
-                return Prompt(tokens + prefill, tuple(parts), key, ids, question_parts, prefill)
+                return Prompt(tokens + prefill, tuple(parts), tuple(keys), ids, question_parts, prefill)
             answered, answer, pending, chained = question, list(group), [], index
-        key = _chain(key, messages[chained:])
-        ids, question_parts = self._question_tokens(self._question(key), answered, answer, pending)
-        return Prompt(tokens + ids, (*parts, *question_parts), key, ids, question_parts, array("i"))
+        keys.append(_chain(key, messages[chained:]))
+        ids, question_parts = self._question_tokens(self._question(keys[-1]), answered, answer, pending)
+        return Prompt(tokens + ids, (*parts, *question_parts), tuple(keys), ids, question_parts)
 
     def remember(self, prompt: Prompt, output: "array[int]") -> None:
         """Remember a request that is about to run, with the array that its sampled tokens will be appended to."""
-        answer = Answer(prompt.prefill, output)
+        answer = Answer(prompt.prefill or array("i"), output)
         self._transcripts.remember(prompt.key, prompt.question_parts, prompt.question_ids, answer)
 
     def settle(self, prompt: Prompt) -> None:
         """Count the memory of a request that has ended."""
         self._transcripts.measure(prompt.key)
+
+    def forget(self, prompt: Prompt, output: "array[int]") -> None:
+        """Forget what was sampled behind this prompt, by the array that :meth:`remember` got."""
+        self._transcripts.forget(prompt.key, output)
 
     def _beginning(self, first_text: str) -> "tuple[array[int], list[Part]]":
         """The beginning-of-sequence token, where the model file wants one and the template has none."""

@@ -100,6 +100,18 @@ class Transcripts:
             if question is not None:
                 self._measure(key, question)
 
+    def forget(self, key: bytes, output: "array[int]") -> None:
+        """Forget the answer that this array holds, and its question with the last of its answers."""
+        with self._lock:
+            question = self._questions.get(key)
+            if question is None:
+                return
+            question.answers = [answer for answer in question.answers if answer.output is not output]
+            if question.answers:
+                self._measure(key, question)
+            else:
+                self._bytes -= self._questions.pop(key).measured
+
     def answer_ids(self, question: Question, content: str) -> "array[int]":
         """Ids for an answer with this content.
 

@@ -4,6 +4,7 @@ Each slot holds the whole prefix that was computed up to it, so a wrong, stale o
 sampled or raises at once. Knows nothing of the cache.
 """
 
+from array import array
 from collections.abc import Callable, Sequence
 
 from inference_server.model_runner import BatchItem
@@ -26,6 +27,15 @@ class OracleRunner:
 
     def run(self, batch: Sequence[BatchItem]) -> list[int | None]:
         return [self._run(item) for item in batch]
+
+    layers, heads = 1, 2
+
+    def attention(self, token: int, slots: Sequence[int], layer: int) -> "list[array[float]]":
+        """One head looks at the token itself, the other at all positions alike."""
+        prefix = self._prefix(slots)
+        assert (prefix[-1], layer) == (token, 0)
+        count = len(slots)
+        return [array("f", [0.0] * (count - 1) + [1.0]), array("f", [1 / count] * count)]
 
     def copy_kv(self, source: Sequence[int], target_start: int) -> None:
         self.copies += 1

@@ -29,7 +29,9 @@ class Script:
         return self.answer[self._said - 1] if self._said <= len(self.answer) else END_ID
 
 
-def serve_scripted(tokenizer: TextTokenizer, runner: ModelRunner, **settings: Any) -> AbstractContextManager[Served]:
-    """Serve a runner as the model "scripted", with a ChatML template."""
+def serve_scripted(
+    tokenizer: TextTokenizer, runner: ModelRunner, template: str = CHAT_TEMPLATE, **settings: Any
+) -> AbstractContextManager[Served]:
+    """Serve a runner as the model "scripted", with a ChatML template unless another is given."""
     model = ServedModel("scripted", "Scripted", runner.num_slots, frozenset([END_ID]))
-    return serve_runner(model, tokenizer, ChatTemplate(CHAT_TEMPLATE, bos_token="", eos_token=""), runner, **settings)
+    return serve_runner(model, tokenizer, ChatTemplate(template, bos_token="", eos_token=""), runner, **settings)

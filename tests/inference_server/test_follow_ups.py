@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from inference_server.engine import Engine, Finished, TextGenerated
 from inference_server.gguf_file import GgufFile
+from inference_server.reasons import Outcome, explain
+from inference_server.records import Record, digests
 from inference_server.scheduler import Scheduler
 from inference_server.sequence import Sampling, Sequence
 from inference_server.text.chat_template import ChatMessage, ChatTemplate
@@ -42,6 +44,12 @@ class Answered:
     prompt: Prompt
     sequence: Sequence
     text: str
+
+    @property
+    def record(self) -> Record:
+        """What the server keeps of it."""
+        places = tuple(f"messages.{index}" for index in range(len(self.messages)))
+        return Record(self.sequence, self.prompt, digests(self.messages), places)
 
     @property
     def held(self) -> "array[int]":
@@ -81,7 +89,7 @@ class House:
             clamped=False,
             sampling=Sampling(0, 1, 0, 0),
             end_tokens=frozenset([MESSAGE_END]),
-            reader=TextReader(Detokenizer(self.tokenizer, prompt.prefill), stops),
+            reader=TextReader(Detokenizer(self.tokenizer, prompt.prefill or ()), stops),
             output=output,
         )
         text = self._run(sequence, abort_after=length if ending == "abort" else None)
@@ -95,7 +103,7 @@ class House:
 
         Less than 0 where the content ends inside the prefill, which then does not come back whole either.
         """
-        prefill = answered.prompt.prefill
+        prefill = answered.prompt.prefill or ()
         ids = [*prefill, *(token for token in answered.sequence.output if token != MESSAGE_END)]
         if not prefill and self.tokenizer.text(ids) == content:
             return len(ids)
@@ -174,3 +182,7 @@ def test_a_follow_up_reads_all_that_is_held_and_comes_back(
             assert after.sequence.cached_tokens >= law
         elif kind == "regenerate":
             assert after.sequence.cached_tokens == len(after.prompt.tokens) - 1
+        reason = explain(after.record, before.record, house.tokenizer)
+        allowed = {Outcome.HIT, Outcome.CHANGED} if kind == "edit" else {Outcome.HIT, Outcome.STOP_SPLIT}
+        assert reason.outcome in allowed
+        assert reason.outcome is Outcome.CHANGED or reason.missed == 0

@@ -7,7 +7,7 @@ accounting are the real ones, and the figures are read from the wire.
 import json
 import re
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -68,11 +68,22 @@ def script() -> dict[tuple[int, ...], int]:
     return table
 
 
+class MadeUpAttention(OracleRunner):
+    """Every head has the example's row."""
+
+    def attention(self, token: int, slots: Sequence[int], layer: int) -> "list[array[float]]":
+        made_up = EXAMPLE["attention_row"]
+        assert len(slots) == made_up["position"] + 1
+        rest = made_up["other_weight"] / made_up["other_positions"]
+        row = array("f", (made_up["weights"].get(str(position), rest) for position in range(len(slots))))
+        return [row] * self.heads
+
+
 @pytest.fixture
 def server() -> Iterator[Served]:
     answers = script()
     model = ServedModel("table", "Table", 1024, frozenset([END_ID]))
-    runner = OracleRunner(1024, lambda prefix: answers[prefix])
+    runner = MadeUpAttention(1024, lambda prefix: answers[prefix])
     with serve_runner(model, TableTokenizer(), ChatTemplate(TEMPLATE, bos_token="", eos_token=""), runner) as served:
         yield served
 
@@ -115,3 +126,35 @@ def test_a_clock_in_the_system_prompt_loses_all_behind_it(server: Served) -> Non
     read = usage["cache_read_input_tokens"]
     assert (prompt_tokens(usage), read, prompt_tokens(usage) - read) == (59, 11, 48)
     assert (variant["input_total"], variant["cache_read"], variant["computed"]) == (59, 11, 48)
+
+
+def test_the_comparison_tells_it_without_running_anything(server: Served) -> None:
+    messages = []
+    for turn in EXAMPLE["turns"][:3]:
+        messages += [user(turn["user"]), assistant(turn["answer"])]
+    before = {"model": "table", "system": EXAMPLE["system"] + CLOCK + "03", "messages": messages}
+    now = [*messages, user(EXAMPLE["turns"][3]["user"])]
+    sides = {"a": before, "b": {"model": "table", "system": EXAMPLE["system"] + CLOCK + "05", "messages": now}}
+    found = server.http.post("/v1/messages/compare", json=sides).json()
+    total, common = found["b"]["input_tokens"], found["common_tokens"]
+    assert (total, common, total - common) == (59, 11, 48)
+    at = {"position": 11, "segment": "system"}
+    assert found["a"]["at_divergence"] == {**at, "id": IDS["03"], "text": "03"}
+    assert found["b"]["at_divergence"] == {**at, "id": IDS["05"], "text": "05"}
+    assert server.scheduler.tree.num_resident == 0
+
+
+def test_the_made_up_attention_row_is_shown_with_its_remainder(server: Served) -> None:
+    """Turn 3 at position 34, as the model's row would come in."""
+    made_up = EXAMPLE["attention_row"]
+    messages = []
+    for turn in EXAMPLE["turns"][: made_up["turn"] + 1]:
+        messages.append(user(turn["user"]))
+        reply = server.ask(messages, system=EXAMPLE["system"], max_tokens=turn["max_tokens"])
+        messages.append(assistant(turn["answer"]))
+    asked = {"position": made_up["position"], "layer": 0, "head": 0, "top": len(made_up["weights"])}
+    shown = server.http.post(f"/v1/messages/{reply['id']}/attention", json=asked).json()
+    heaviest = {str(item["position"]): round(item["weight"], 6) for item in shown["top"]}
+    assert heaviest == made_up["weights"]
+    assert shown["remainder"]["positions"] == made_up["other_positions"]
+    assert shown["remainder"]["weight"] == pytest.approx(made_up["other_weight"])

@@ -69,6 +69,13 @@ class HuggingFaceModel:
         output: Tensor = self._model(torch.tensor([tokens])).logits[0]
         return output
 
+    @torch.inference_mode()
+    def attention(self, tokens: list[int], layer: int) -> Tensor:
+        """Weights [heads, tokens, tokens] float32 of one layer."""
+        self._model.set_attn_implementation("eager")  # The faster ones keep no weights.
+        output: Tensor = self._model(torch.tensor([tokens]), output_attentions=True).attentions[layer][0]
+        return output
+
     def _field(self, name: str) -> int | float:
         value: int | float = self._file.metadata[f"{self._architecture}.{name}"]
         return value
