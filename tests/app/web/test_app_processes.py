@@ -5,10 +5,8 @@ import re
 import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-
-import httpx
 
 from tests.app.databases import SqliteFactory
 from tests.app.redis_server import RedisServer
@@ -109,10 +107,9 @@ def test_told_to_end_it_lets_answers_end_for_a_while_and_then_keeps_what_they_ha
             next(event for event in events if event.event == "delta")
             process.signal(signal.SIGTERM)
             drained.open()
-            with suppress(httpx.RemoteProtocolError):
-                list(events)  # An open stream holds nothing up; its reader comes back by itself.
+            list(events)  # An open stream holds nothing up, and ends between two events.
         assert process.wait(timeout=30) == 0, process.output
-        assert "Traceback" not in process.output
+        assert not re.search("Traceback|ERROR|error", process.output), process.output
     query = (
         "SELECT turns.status, error_type, text FROM turns JOIN messages ON messages.id = assistant_message_id"
         " ORDER BY turns.id"
