@@ -75,8 +75,7 @@ def test_two_tabs_at_two_processes_make_one_turn_and_the_other_is_told_which(
         stop = re.search(r'action="/turns/([0-9a-f-]{36})/stop"', refused.text)
         assert stop is not None
         assert stop[1].replace("-", "") == turn[0]
-        other = tabs[0 if refused is answers[1] else 1]  # The tab of the process that does not refuse.
-        loser = tabs[1] if other is tabs[0] else tabs[0]
+        loser = tabs[answers.index(refused)]
         loser.open(f"{path}?leaf={question}")
         edit = {"form_token": loser.form_token, "submission_key": "edit", "text": "Better words"}
         edited = loser.post(f"{path}/messages/{question}/edit", **edit)

