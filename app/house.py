@@ -89,7 +89,7 @@ async def open_house(
     rhythm = rhythm or Rhythm()
     await anyio.to_thread.run_sync(check_revision, url)
     database = Database(url, pool_size=pool_size)
-    backends = Backends(settings.resolved_backends())
+    backends = Backends(settings.resolved_backends(), rhythm.timeouts)
     limits = SignInLimits(settings.redis_url)
     request_limits = RequestLimits(settings.redis_url, sends_per_minute=settings.sends_per_minute)
     try:

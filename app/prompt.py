@@ -83,10 +83,13 @@ def message_sha256(salt: bytes, message: PathMessage) -> str:
 
 
 def _messages(path: Sequence[PathMessage]) -> list[dict[str, str]]:
-    """Blank answers are left out; questions that then follow each other are sent as one."""
+    """Blank answers are left out; questions that then follow each other are sent as one.
+
+    So is an answer whose question is missing, in a tree that was damaged: every request begins with a question.
+    """
     messages: list[dict[str, str]] = []
     for message in path:
-        if message.role == "assistant" and is_blank(message.text):
+        if message.role == "assistant" and (is_blank(message.text) or not messages):
             continue
         content = content_of(message)
         if messages and messages[-1]["role"] == message.role:

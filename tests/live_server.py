@@ -4,9 +4,11 @@ with LiveServer(app) as server:         # or: async with LiveServer(app) as serv
     httpx.get(server.url + "/health")
 """
 
+import asyncio
 import socket
 import threading
 import time
+from concurrent.futures import Future
 from types import TracebackType
 from typing import Self
 
@@ -21,6 +23,7 @@ class _AnnouncingServer(uvicorn.Server):
         self.settled = threading.Event()  # Started, or given up.
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self.loop = asyncio.get_running_loop()
         await super().startup(sockets=sockets)
         self.settled.set()
 
@@ -72,6 +75,13 @@ class LiveServer:
     def connections(self) -> int:
         """TCP connections that clients hold open now, idle ones included."""
         return len(self._server.server_state.connections)
+
+    @property
+    def tasks(self) -> int:
+        """What runs in the server's event loop now: requests, and what the app does beside them."""
+        count: Future[int] = Future()
+        self._server.loop.call_soon_threadsafe(lambda: count.set_result(len(asyncio.all_tasks())))
+        return count.result(10)
 
     def wait_for_connections(self, count: int, timeout: float = 10.0) -> None:
         """Blocks until clients hold so many; the server notices a closed one a moment later than the client."""

@@ -4,8 +4,9 @@ All functions are synchronous; they run before the app serves, or in a thread.
 """
 
 import io
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ def migrate(url: str, revision: str = "head") -> None:
     with _connected(url) as connection:
         command.upgrade(_config(connection), revision)
         _check_foreign_keys(connection)
+    _use_write_ahead_log(url)
 
 
 def check_revision(url: str) -> None:
@@ -129,6 +131,19 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     # rows; and the pragma does nothing inside a transaction, so it is set here.
     connection.isolation_level = None
     connection.execute("PRAGMA foreign_keys=OFF")
+
+
+def _use_write_ahead_log(url: str) -> None:
+    """Switches a SQLite file to it, for good, before anybody serves it.
+
+    Of processes that open a file together that is not switched yet, all but one would fail: whoever cannot switch is
+    told so at once, whatever its timeout. So who cannot switch here leaves it to the one that just does.
+    """
+    parsed = parse_url(url)
+    if parsed.drivername != "sqlite":
+        return
+    with closing(sqlite3.connect(parsed.database or "")) as connection, suppress(sqlite3.OperationalError):
+        connection.execute("PRAGMA journal_mode=WAL")
 
 
 def _check_foreign_keys(connection: Connection) -> None:

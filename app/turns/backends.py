@@ -2,24 +2,25 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 import anyio
 
 from app.settings import Backend
 from inference_client import InferenceClient, InferenceError, Model, Timeouts
 
-SILENCE_S = 600.0
 WINDOW_WAIT_S = 2.0
 
 
 class ServingBackend:
     """One backend of the settings and the one client that all turns share for it."""
 
-    def __init__(self, settings: Backend) -> None:
+    def __init__(self, settings: Backend, timeouts: Timeouts) -> None:
         self.settings = settings
         key = settings.api_key.get_secret_value() if settings.api_key else None
-        # A server that is silent while it reads the prompt must not be taken for a dead one.
-        timeouts = Timeouts() if settings.early_message_start else Timeouts(first_event=SILENCE_S, idle=SILENCE_S)
+        if not settings.early_message_start:
+            # A server that is silent while it reads the prompt must not be taken for a dead one.
+            timeouts = replace(timeouts, first_event=timeouts.first_token, idle=timeouts.first_token)
         self.client = InferenceClient(settings.base_url, api_key=key, timeouts=timeouts)
         self._models: list[Model] | None = None
 
@@ -63,8 +64,8 @@ class ServingBackend:
 
 
 class Backends:
-    def __init__(self, settings: Sequence[Backend]) -> None:
-        self._all = [ServingBackend(backend) for backend in settings]
+    def __init__(self, settings: Sequence[Backend], timeouts: Timeouts | None = None) -> None:
+        self._all = [ServingBackend(backend, timeouts or Timeouts()) for backend in settings]
 
     def choose(self) -> ServingBackend:
         """The first one serves every turn."""

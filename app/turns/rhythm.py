@@ -1,6 +1,8 @@
 """How often and how long things happen while turns run, in seconds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from inference_client import Timeouts
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +15,8 @@ class Rhythm:
     that shuts down goes on trying. Who follows a log that says nothing for `patience` asks SQL whether anybody still
     writes it. Redis counts as away when it does not answer within `redis_timeout`, and is tried again every
     `redis_pause`. Temporary conversations whose time is over go every `sweep`. The model server is asked every `watch`
-    whether it is there, and counts as away when it has not answered for `watch_patience`.
+    whether it is there, and counts as away when it has not answered for `watch_patience`. `timeouts` are those of one
+    request to it.
     """
 
     coalesce: float = 0.05
@@ -35,3 +38,4 @@ class Rhythm:
     sweep: float = 60.0
     watch: float = 10.0
     watch_patience: float = 2.0
+    timeouts: Timeouts = field(default_factory=Timeouts)

@@ -1,5 +1,6 @@
 """Downloads of one's own conversations: a file to import again, Markdown to read, an archive of everything."""
 
+import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
@@ -18,7 +19,7 @@ async def export_markdown(request: Request) -> Response:
     owner = account_of(request).id
     branch = await house_of(request).exports.branch(owner, conversation_id_of(request))
     visit = visit_of(request)
-    text = markdown_of(branch, visit.language, visit.time_zone)
+    text = await anyio.to_thread.run_sync(markdown_of, branch, visit.language, visit.time_zone)
     return Response(text, headers=_headers(f"recount-{branch.reference}.md"), media_type="text/markdown")
 
 

@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from uuid import UUID
 
+import anyio
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -17,6 +18,8 @@ from app.web.watched_stream import while_allowed
 
 SEND_TIMEOUT_SECONDS = 30  # A peer that takes nothing for this long has gone.
 RECONNECT_MILLISECONDS = 1000
+# What a stream gets to end between two events when the server stops; a whole response does not look like a broken one.
+CLOSING_SECONDS = 2
 # An event log that has nothing more ends at once; longer than this a live turn may well be silent.
 FIRST_EVENT_SECONDS = 0.1
 
@@ -24,14 +27,16 @@ FIRST_EVENT_SECONDS = 0.1
 async def turn_events(request: Request) -> Response:
     """The events behind the reader's cursor: one line of JSON each, numbered. 204 once there are no more."""
     owner = account_of(request).id
-    events = _watched(request, await house_of(request).turns.events(owner, _turn_id(request), _cursor(request)))
+    followed = await house_of(request).turns.events(owner, _turn_id(request), _cursor(request))
+    closing = anyio.Event()
+    events = _watched(request, followed, closing)
     if request.method == "HEAD":
-        return _stream(request, _server_sent(request, None, events))
+        return _stream(request, _server_sent(request, None, events), closing)
     first = asyncio.ensure_future(_next(events))
     await asyncio.wait({first}, timeout=FIRST_EVENT_SECONDS)
     if first.done() and first.result() is None:
         return Response(status_code=204)
-    return _stream(request, _server_sent(request, first, events))
+    return _stream(request, _server_sent(request, first, events), closing)
 
 
 async def stop_turn(request: Request) -> Response:
@@ -41,14 +46,14 @@ async def stop_turn(request: Request) -> Response:
     return RedirectResponse(_back_to_conversation(request), 303)
 
 
-def _watched(request: Request, events: AsyncIterator[TurnEvent]) -> AsyncIterator[TurnEvent]:
+def _watched(request: Request, events: AsyncIterator[TurnEvent], closing: anyio.Event) -> AsyncIterator[TurnEvent]:
     """Ends within a ping of the reader's session."""
     house, token = house_of(request), visit_of(request).token
 
     async def signed_in() -> bool:
         return await house.sessions.resolve(token) is not None
 
-    return while_allowed(events, signed_in, house.rhythm.ping)
+    return while_allowed(events, signed_in, house.rhythm.ping, closing)
 
 
 def _back_to_conversation(request: Request) -> str:
@@ -69,12 +74,14 @@ def _cursor(request: Request) -> int:
     return 0
 
 
-def _stream(request: Request, events: AsyncIterator[ServerSentEvent]) -> EventSourceResponse:
+def _stream(request: Request, events: AsyncIterator[ServerSentEvent], closing: anyio.Event) -> EventSourceResponse:
     return EventSourceResponse(
         events,
         headers={"cache-control": "no-store, no-transform"},
         ping=house_of(request).rhythm.ping,
         send_timeout=SEND_TIMEOUT_SECONDS,
+        shutdown_event=closing,
+        shutdown_grace_period=CLOSING_SECONDS,
     )
 
 

@@ -1,4 +1,7 @@
-"""A stream of events that ends when its reader's session does: nobody follows an answer after being signed out."""
+"""A stream of events that ends when its reader's session does: nobody follows an answer after being signed out.
+
+It also ends when the server does, between two events.
+"""
 
 import asyncio
 import logging
@@ -13,10 +16,16 @@ logger = logging.getLogger(__name__)
 
 
 async def while_allowed(
-    events: AsyncIterator[Event], allowed: Callable[[], Awaitable[bool]], every: float
+    events: AsyncIterator[Event],
+    allowed: Callable[[], Awaitable[bool]],
+    every: float,
+    closing: anyio.Event | None = None,
 ) -> AsyncIterator[Event]:
-    """Asks every `every` seconds, in any silence too, and ends at the first no. Not to be able to ask is no no."""
-    watch = _Watch(allowed, every)
+    """Asks every `every` seconds, in any silence too, and ends at the first no. Not to be able to ask is no no.
+
+    Whoever serves the stream sets `closing` to end it at once.
+    """
+    watch = _Watch(allowed, every, closing or anyio.Event())
     try:
         while not watch.ended:
             with anyio.CancelScope() as watch.waiting:
@@ -34,8 +43,9 @@ class _Watch:
     Cancels by scopes, never by tasks: what reads from the database finishes first.
     """
 
-    def __init__(self, allowed: Callable[[], Awaitable[bool]], every: float) -> None:
+    def __init__(self, allowed: Callable[[], Awaitable[bool]], every: float, closing: anyio.Event) -> None:
         self.ended = False
+        self._closing = closing
         self.waiting = anyio.CancelScope()
         self.over = anyio.CancelScope()
         self._task = asyncio.create_task(self._run(allowed, every))
@@ -43,8 +53,9 @@ class _Watch:
     async def _run(self, allowed: Callable[[], Awaitable[bool]], every: float) -> None:
         with self.over:
             while not self.ended:
-                await anyio.sleep(every)
-                self.ended = not await _ask(allowed)
+                with anyio.move_on_after(every):
+                    await self._closing.wait()
+                self.ended = self._closing.is_set() or not await _ask(allowed)
             self.waiting.cancel()
 
 

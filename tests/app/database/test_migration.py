@@ -1,8 +1,9 @@
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from uuid import UUID
 
@@ -17,7 +18,7 @@ from app.database.migration import migrations_folder
 from app.database.types import new_id
 from app.errors import ConfigurationError
 from app.models import Conversation, Message, Turn, User
-from tests.app.databases import DatabaseFactory
+from tests.app.databases import DatabaseFactory, SqliteFactory
 from tests.app.houses import START
 
 
@@ -186,3 +187,11 @@ def test_two_processes_can_migrate_at_once(databases: DatabaseFactory) -> None:
     processes = [subprocess.Popen(command, cwd=root, env=environment) for _ in range(2)]
     assert [process.wait(60) for process in processes] == [0, 0]
     check_revision(url)
+
+
+def test_migrated_file_has_its_write_ahead_log_before_processes_open_it_at_once(sqlite_factory: SqliteFactory) -> None:
+    """A switch under others fails at once, and nothing waits for it."""
+    url = sqlite_factory.empty()
+    migrate(url)
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)

@@ -43,6 +43,32 @@ LINKS = [
     "[r]\n\n[r]: https://evil.example",
 ]
 
+# Whatever could load something from elsewhere. All of it stands at evil.example.
+LOADS = [
+    "<img srcset='https://evil.example/a 1x, //evil.example/b 2x' alt=x>",
+    "<picture><source srcset='https://evil.example/a'><img src='https://evil.example/b'></picture>",
+    "<svg><image href='https://evil.example/a'/><use xlink:href='https://evil.example/a#b'/></svg>",
+    "<svg><style>@import url(https://evil.example/a);</style></svg>",
+    "<svg><foreignObject><iframe src=https://evil.example/a></iframe></foreignObject></svg>",
+    "<p style='background:url(https://evil.example/a)'>x</p>",
+    "<style>p { background: url(https://evil.example/a) }</style>",
+    "<link rel=stylesheet href=https://evil.example/a.css><link rel=preload as=image href=https://evil.example/a>",
+    "<meta http-equiv=refresh content='0;url=https://evil.example'>",
+    "<video poster=https://evil.example/a><source src=https://evil.example/b></video>",
+    "<audio src=https://evil.example/a autoplay></audio>",
+    "<object data=https://evil.example/a></object><embed src=https://evil.example/a>",
+    "<input type=image src=https://evil.example/a>",
+    "<body background=https://evil.example/a><table background=https://evil.example/a><tr><td>x</table>",
+    "<span ping=https://evil.example/a class=k>x</span>",
+    "<math><annotation-xml encoding='text/html'><img src=https://evil.example/a></annotation-xml></math>",
+    "<noscript><p title='</noscript><img src=https://evil.example/a>'></noscript>",
+    "<template><img src=https://evil.example/a></template>",
+    "![x](https://evil.example/a 'title')",
+    "[![x](https://evil.example/a)](https://example.org)",
+    "![x][r]\n\n[r]: https://evil.example/a",
+    "![x](data:image/svg+xml,<svg/onload=alert(1)><image/href=https://evil.example/a></svg>)",
+]
+
 MATH = [
     "The area is $\\pi r^2$, and $e^{i\\pi} + 1 = 0$.",
     "So:\n$$\nx = \\frac{-b \\pm \\sqrt{b^2 - 4ac}}{2a}\n- y\n$$\nand on.",

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from app.markdown import Markdown, SafeHtml
 from app.markdown.highlighting import MAX_HIGHLIGHTED_CHARACTERS
 from app.markdown.rendering import MAX_BRACKETS, MAX_RENDERED_CHARACTERS
-from app.markdown.sanitizing import ALLOWED_ATTRIBUTES, ALLOWED_TAGS, LINK_REL
-from tests.app.markdown.corpus import LINKS, SCRIPTS
+from app.markdown.sanitizing import ALLOWED_ATTRIBUTES, ALLOWED_TAGS, LINK_REL, make_cleaner
+from tests.app.markdown.corpus import LINKS, LOADS, SCRIPTS
 
 MARKDOWN = Markdown()
 
@@ -29,9 +29,11 @@ class Walker(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.links: list[dict[str, str | None]] = []
+        self.values: list[str | None] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         assert tag in ALLOWED_TAGS
+        self.values += [value for _, value in attrs]
         for name, value in attrs:
             if name == "class":
                 assert tag in ("span", "td", "th")
@@ -92,6 +94,18 @@ def test_images_are_never_loaded(text: str) -> None:
     html = render(text)
     assert "<img" not in html
     assert "a cat" in html
+
+
+@pytest.mark.parametrize("text", LOADS)
+def test_nothing_is_loaded_from_elsewhere(text: str) -> None:
+    assert not any("evil" in str(value) for value in walked(text).values)
+
+
+@pytest.mark.parametrize("text", [*LOADS, *SCRIPTS])
+def test_second_wall_alone_lets_nothing_through(text: str) -> None:
+    """As if the renderer had let raw HTML through."""
+    walker = walk(make_cleaner().clean(text))
+    assert not any("evil" in str(value) or "alert" in str(value) for value in walker.values)
 
 
 def test_blocked_image_leaves_its_mark_and_its_words() -> None:

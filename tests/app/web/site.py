@@ -2,7 +2,9 @@
 
 import sqlite3
 import time
+from contextlib import closing
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import UUID
 
 from argon2 import PasswordHasher
@@ -25,6 +27,15 @@ class Site:
     def visitor(self, language: str = "en") -> Visitor:
         self.visitors.append(Visitor(self.url, language))
         return self.visitors[-1]
+
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """What the database has; what the statement changes is kept."""
+        with closing(sqlite3.connect(self.database_file)) as connection, connection:
+            return connection.execute(statement).fetchall()
+
+    def count(self, table: str) -> int:
+        found: int = self.rows(f"SELECT count(*) FROM {table}")[0][0]  # noqa: S608 - a table's name, from a test
+        return found
 
     def close(self) -> None:
         for visitor in self.visitors:

@@ -2,12 +2,15 @@
 
 import io
 import json
+import re
 import zipfile
 
 import httpx
+from markdown_it import MarkdownIt
 
 from tests.app.web.site import Site
 from tests.app.web.visitor import Visitor
+from tests.scripted_backend import answer
 
 
 def upload(visitor: Visitor, content: bytes, **fields: str) -> httpx.Response:
@@ -87,3 +90,20 @@ def test_an_upload_needs_a_session_and_the_forms_token(site: Site, mina: Visitor
     assert response.headers["location"].startswith("/sign-in")
     for path in ("/import", "/account/data"):
         assert visitor.open(path).headers["location"].startswith("/sign-in")
+
+
+def test_markdown_of_hostile_texts_keeps_its_parts_apart(site: Site, mina: Visitor) -> None:
+    """Shown by a program that lets raw HTML through."""
+    begun = "As code:\n\n```html\n<script>alert(1)</script>"
+    site.backend.script(*answer(begun, stop_reason="max_tokens"))
+    mina.open("/")
+    asked = "# <b>*What*</b>\n\n<img src=x onerror=alert(1)>\n```"
+    mina.submit("/conversations", text=asked, system_prompt="<style>@import 'x'</style>\n~~~\nnever closed")
+    site.wait_idle(mina)
+    text = mina.open(f"{mina.page.request.url.path}/export.md").text
+    assert f"\n````text\n{asked}\n````\n" in text
+    assert text.endswith(f"{begun}\n```\n")
+    html = MarkdownIt("js-default", {"html": True}).render(text)
+    assert set(re.findall(r"<(\w+)", html)) == {"h1", "h2", "p", "strong", "blockquote", "pre", "code"}
+    assert html.startswith("<h1># &lt;b&gt;*What*&lt;/b&gt; &lt;img")
+    assert html.count("<h2>") == 2

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 
+import anyio
 import pytest
 
 from app.web.watched_stream import while_allowed
@@ -68,6 +69,17 @@ async def test_a_busy_stream_ends_too() -> None:
         seen.append(event)
         permission.given = False
     assert 0 < len(seen) < 100_000
+
+
+async def test_a_silent_stream_ends_at_once_when_the_server_does() -> None:
+    closing = anyio.Event()
+
+    async def silent() -> AsyncIterator[int]:
+        yield 1
+        closing.set()
+        await asyncio.Event().wait()
+
+    assert [event async for event in while_allowed(silent(), Permission(), 3600, closing)] == [1]
 
 
 async def test_a_question_that_fails_is_asked_again(caplog: pytest.LogCaptureFixture) -> None:
