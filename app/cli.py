@@ -30,6 +30,7 @@ from app.instance_secret import instance_secret
 from app.logs import configure_logging
 from app.settings import Settings
 from app.supervisor import supervised_inference
+from app.turns.rhythm import Rhythm
 from app.user_commands import USER_COMMANDS
 from app.verification import Findings, Verification
 from app.web.application import create_app
@@ -133,7 +134,9 @@ def user(context: click.Context) -> None:
     context.obj = _read_settings()
 
 
-async def _serve(settings: Settings, listener: socket.socket, *, with_inference: bool) -> None:
+async def _serve(
+    settings: Settings, listener: socket.socket, *, with_inference: bool, rhythm: Rhythm | None = None
+) -> None:
     configure_logging()
     started = time.monotonic()
     async with AsyncExitStack() as stack:
@@ -143,11 +146,14 @@ async def _serve(settings: Settings, listener: socket.socket, *, with_inference:
             address = stack.enter_context(_bind(settings.inference_host, settings.inference_port, "RECOUNT_INFERENCE"))
             settings = settings.model_copy(update={"inference_port": address.getsockname()[1]})
             await stack.enter_async_context(supervised_inference(settings, key.get_secret_value(), address, _report))
+        application = create_app(settings, rhythm=rhythm)
+        # Not uvicorn opens the house: it would tell what is wrong with the configuration in a traceback.
+        await stack.enter_async_context(application.router.lifespan_context(application))
         os.nice(WEB_NICENESS)
-        application = create_app(settings)
         server = uvicorn.Server(
             uvicorn.Config(
                 application,
+                lifespan="off",
                 log_config=None,
                 access_log=False,
                 timeout_keep_alive=KEEP_ALIVE_S,
@@ -158,15 +164,13 @@ async def _serve(settings: Settings, listener: socket.socket, *, with_inference:
                 timeout_graceful_shutdown=GRACE_S,
             )
         )
-        # uvicorn raises the signal that stopped it once more when the app is closed. The inference server is stopped
-        # after that, undisturbed.
+        # uvicorn raises the signal that stopped it once more when it has ended. The house is closed and the inference
+        # server is stopped after that, undisturbed.
         for stopping in (signal.SIGINT, signal.SIGTERM):
             signal.signal(stopping, signal.SIG_IGN)
         announcement = asyncio.create_task(_announce(server, application, settings, started))
         try:
             await server.serve(sockets=[listener])
-        except SystemExit as error:  # This is how uvicorn tells that the app's lifespan failed.
-            raise ConfigurationError("The web app did not start; the lines above say why.") from error
         finally:
             announcement.cancel()
             _report("Stopping")
