@@ -116,6 +116,7 @@ class _Rows:
             "archived_at": file.archived_at,
             "created_at": min(file.created_at, self._now),
             "updated_at": min(file.updated_at, self._now),
+            "seen_at": self._now,
         }
 
     def _messages(self) -> list[dict[str, Any]]:
