@@ -1,4 +1,4 @@
-"""The command line: ``recount serve | app | infer | migrate | verify | user``.
+"""The command line: ``recount serve | app | infer | migrate | verify | export | user``.
 
 What is wrong with a setting, a port, a file or the data folder ends the process with one line and exit code 1.
 """
@@ -26,6 +26,7 @@ from starlette.applications import Starlette
 
 from app.database import Database, check_drift, check_revision, migrate, new_revision
 from app.errors import ConfigurationError, NotFound
+from app.export_command import export_account
 from app.instance_secret import instance_secret
 from app.logs import configure_logging
 from app.settings import Settings
@@ -124,6 +125,15 @@ async def _verified(url: str, conversation: str | None) -> Findings:
     finally:
         await database.close()
     return total
+
+
+@main.command()
+@click.argument("name")
+@click.argument("target", type=click.Path(path_type=Path))
+def export(name: str, target: Path) -> None:
+    """Write everything of the account NAME to TARGET: a new zip archive, or a folder that is there."""
+    with _one_line_for_errors():
+        export_account(_read_settings(), name, target)
 
 
 @main.group(commands=USER_COMMANDS)
