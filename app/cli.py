@@ -1,4 +1,4 @@
-"""The command line: ``recount serve | app | infer | migrate | verify | user``.
+"""The command line: ``recount serve | app | infer | migrate | verify | export | user``.
 
 What is wrong with a setting, a port, a file or the data folder ends the process with one line and exit code 1.
 """
@@ -26,10 +26,12 @@ from starlette.applications import Starlette
 
 from app.database import Database, check_drift, check_revision, migrate, new_revision
 from app.errors import ConfigurationError, NotFound
+from app.export_command import export_account
 from app.instance_secret import instance_secret
 from app.logs import configure_logging
 from app.settings import Settings
 from app.supervisor import supervised_inference
+from app.turns.rhythm import Rhythm
 from app.user_commands import USER_COMMANDS
 from app.verification import Findings, Verification
 from app.web.application import create_app
@@ -125,6 +127,15 @@ async def _verified(url: str, conversation: str | None) -> Findings:
     return total
 
 
+@main.command()
+@click.argument("name")
+@click.argument("target", type=click.Path(path_type=Path))
+def export(name: str, target: Path) -> None:
+    """Write everything of the account NAME to TARGET: a new zip archive, or a folder that is there."""
+    with _one_line_for_errors():
+        export_account(_read_settings(), name, target)
+
+
 @main.group(commands=USER_COMMANDS)
 @click.pass_context
 def user(context: click.Context) -> None:
@@ -133,7 +144,9 @@ def user(context: click.Context) -> None:
     context.obj = _read_settings()
 
 
-async def _serve(settings: Settings, listener: socket.socket, *, with_inference: bool) -> None:
+async def _serve(
+    settings: Settings, listener: socket.socket, *, with_inference: bool, rhythm: Rhythm | None = None
+) -> None:
     configure_logging()
     started = time.monotonic()
     async with AsyncExitStack() as stack:
@@ -143,11 +156,14 @@ async def _serve(settings: Settings, listener: socket.socket, *, with_inference:
             address = stack.enter_context(_bind(settings.inference_host, settings.inference_port, "RECOUNT_INFERENCE"))
             settings = settings.model_copy(update={"inference_port": address.getsockname()[1]})
             await stack.enter_async_context(supervised_inference(settings, key.get_secret_value(), address, _report))
+        application = create_app(settings, rhythm=rhythm)
+        # Not uvicorn opens the house: it would tell what is wrong with the configuration in a traceback.
+        await stack.enter_async_context(application.router.lifespan_context(application))
         os.nice(WEB_NICENESS)
-        application = create_app(settings)
         server = uvicorn.Server(
             uvicorn.Config(
                 application,
+                lifespan="off",
                 log_config=None,
                 access_log=False,
                 timeout_keep_alive=KEEP_ALIVE_S,
@@ -158,15 +174,13 @@ async def _serve(settings: Settings, listener: socket.socket, *, with_inference:
                 timeout_graceful_shutdown=GRACE_S,
             )
         )
-        # uvicorn raises the signal that stopped it once more when the app is closed. The inference server is stopped
-        # after that, undisturbed.
+        # uvicorn raises the signal that stopped it once more when it has ended. The house is closed and the inference
+        # server is stopped after that, undisturbed.
         for stopping in (signal.SIGINT, signal.SIGTERM):
             signal.signal(stopping, signal.SIG_IGN)
         announcement = asyncio.create_task(_announce(server, application, settings, started))
         try:
             await server.serve(sockets=[listener])
-        except SystemExit as error:  # This is how uvicorn tells that the app's lifespan failed.
-            raise ConfigurationError("The web app did not start; the lines above say why.") from error
         finally:
             announcement.cancel()
             _report("Stopping")

@@ -17,7 +17,9 @@ from app.conversations.choices import Choices
 from app.conversations.exporting import Exports
 from app.conversations.importing import Imports
 from app.conversations.lifecycle import Lifecycle
+from app.conversations.retention import Retention
 from app.conversations.search import Search
+from app.conversations.sweeping import Sweeping
 from app.conversations.temporary import Temporary
 from app.database import Database, check_revision
 from app.database.types import new_id
@@ -54,6 +56,7 @@ class House:
     branches: Branches
     lifecycle: Lifecycle
     temporary: Temporary
+    retention: Retention
     search: Search
     choices: Choices
     offered_models: OfferedModels
@@ -125,14 +128,16 @@ async def open_house(
             await serve_alone(database, worker_id, process, clock, rhythm)
         await checkpointer.begin()
         beside = asyncio.create_task(checkpointer.run(), name="checkpointer")
-        sweeping = asyncio.create_task(house.temporary.run(rhythm.sweep), name="temporary conversations")
+        sweepings = (Sweeping(house.temporary.sweep, rhythm.sweep), Sweeping(house.retention.sweep, rhythm.retain))
+        sweeping = [asyncio.create_task(each.run(), name="sweeping") for each in sweepings]
         watching = asyncio.create_task(house.backend_watch.run(), name="backend watch")
         async with bus.serving(jobs.stop):
             try:
                 yield house
             finally:
-                house.temporary.stop()
-                await sweeping
+                for each in sweepings:
+                    each.stop()
+                await asyncio.wait(sweeping)
                 house.backend_watch.stop()
                 await watching
                 await jobs.close(SHUT_DOWN, drain=settings.drain_seconds)
@@ -194,6 +199,9 @@ def _house(
         conversations=conversations,
         lifecycle=Lifecycle(database, clock),
         temporary=Temporary(database, clock, conversations),
+        retention=Retention(
+            database, clock, conversations, days=settings.retention_days, turn_days=settings.turn_retention_days
+        ),
         search=Search(database),
         choices=Choices(database, default_system_prompt=settings.default_system_prompt or ""),
         offered_models=OfferedModels(backends),

@@ -76,6 +76,16 @@ class Settings(BaseSettings):
     default_system_prompt: str | None = Field(
         default=None, description="What new conversations begin with, where their owner has no default of their own."
     )
+    retention_days: int | None = Field(
+        default=None,
+        ge=1,
+        description="Days after which a conversation that nobody has touched is deleted; empty keeps all.",
+    )
+    turn_retention_days: int | None = Field(
+        default=None,
+        ge=1,
+        description="Days after which the figures of turns whose text was deleted go too; empty keeps all.",
+    )
     drain_seconds: float = Field(
         default=5.0, ge=0, description="How long a stopping process waits for answers before it cuts them."
     )

@@ -5,6 +5,7 @@ import unicodedata
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _LINE_ENDS = re.compile("\r\n?")
+UNSTORABLE_MARK = "\ufffd"
 
 
 def clean_answer_text(text: str) -> str:
@@ -12,7 +13,7 @@ def clean_answer_text(text: str) -> str:
 
     Character by character, so cleaning the deltas is the same as cleaning the answer.
     """
-    return _UNSTORABLE.sub("\ufffd", text)
+    return _UNSTORABLE.sub(UNSTORABLE_MARK, text)
 
 
 def clean_user_text(text: str) -> str:
@@ -27,10 +28,11 @@ def is_blank(text: str) -> bool:
 def first_words(text: str, limit: int = 60) -> str:
     """One line of plain text for a title, at most `limit` characters; "" where nothing is left.
 
-    Control and formatting characters go: they could turn or hide the text around a title.
+    Control and formatting characters go: they could turn or hide the text around a title. So does what stands in
+    the place of characters that could not be stored, which are nothing that anybody wrote.
     """
     visible = "".join(" " if character.isspace() else character for character in text)
-    visible = "".join(character for character in visible if unicodedata.category(character)[0] != "C")
+    visible = "".join(each for each in visible if each != UNSTORABLE_MARK and unicodedata.category(each)[0] != "C")
     words = " ".join(visible.split())
     if len(words) <= limit:
         return words

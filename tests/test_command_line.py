@@ -3,7 +3,9 @@
 import socket
 import sqlite3
 import stat
+import sys
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from click.testing import CliRunner
@@ -80,6 +82,30 @@ def test_the_app_does_not_start_on_a_database_of_another_revision(tmp_path: Path
         database.execute("UPDATE alembic_version SET version_num = 'other'")
     database.close()
     assert "revision" in fails("app", folder=tmp_path, RECOUNT_PORT=str(free_port()))
+
+
+def test_a_second_process_of_the_app_is_refused_in_one_line(tmp_path: Path) -> None:
+    """In a rhythm in which the first process need not be waited for that long."""
+    with Process(*RECOUNT, "migrate", environment=clean_environment(), folder=tmp_path) as migration:
+        assert migration.wait() == 0, migration.output
+    with sqlite3.connect(tmp_path / "data" / "recount.db") as database:
+        alive = (UUID(int=1).hex, "elsewhere/1", *["2199-01-01 00:00:00.000000"] * 2)
+        database.execute("INSERT INTO workers (id, host, started_at, heartbeat_at) VALUES (?, ?, ?, ?)", alive)
+    database.close()
+    impatient = f"""
+import asyncio
+from app import cli
+from app.turns.rhythm import Rhythm
+with cli._one_line_for_errors():
+    settings = cli._prepare(cli._read_settings())
+    with cli._bind("127.0.0.1", {free_port()}, "RECOUNT") as listener:
+        asyncio.run(cli._serve(settings, listener, with_inference=False, rhythm=Rhythm(stale_after=0.1, poll=0.01)))
+"""
+    with Process(sys.executable, "-c", impatient, environment=clean_environment(), folder=tmp_path) as process:
+        assert process.wait() == 1, process.output
+    lines = [line for line in process.lines if "waiting until" not in line]
+    assert len(lines) == 1, process.output
+    assert lines[0].startswith("recount: Another process serves this database (elsewhere/1).")
 
 
 def test_the_inference_key_is_made_once_and_kept_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.clock import Clock
+from app.conversations import lifecycle
 from app.conversations.blanking import blank_turns
 from app.conversations.figures import TurnFigures
 from app.conversations.listing import PAGE_LENGTH, Shelf, conversations_on
@@ -90,6 +91,7 @@ class Conversations:
             live = await live_turn_id(session, conversation_id)
             if live is not None:
                 raise Conflict("An answer is being written; stop it first.", live)
+            conversation.seen_at = self._clock()
             if text != await system_prompt_of(session, conversation):
                 conversation.system_prompt_id = await store_system_prompt(session, text)
 
@@ -107,15 +109,26 @@ class Conversations:
         async with self._database.write() as session:
             conversation = await owned_conversation(session, owner_id, conversation_id, lock=True)
             conversation.title = title
+            conversation.seen_at = self._clock()
 
-    async def delete(self, owner_id: UUID, conversation_id: UUID, *, expired_at: datetime | None = None) -> None:
+    async def delete(
+        self,
+        owner_id: UUID,
+        conversation_id: UUID,
+        *,
+        expired_at: datetime | None = None,
+        untouched_since: datetime | None = None,
+    ) -> None:
         """Removes all text and all hashes of it; the turns stay as numbers. A live turn ends.
 
-        With `expired_at` only a temporary conversation whose time is over by then; NotFound for another one.
+        With `expired_at` only a temporary conversation whose time is over by then, with `untouched_since` only one
+        that nobody has touched since then; NotFound for another one.
         """
         async with self._database.write() as session:
             conversation = await owned_conversation(session, owner_id, conversation_id, lock=True)
             if expired_at is not None and not _is_over(conversation, expired_at):
+                raise NotFound
+            if untouched_since is not None and not await _is_untouched(session, conversation_id, untouched_since):
                 raise NotFound
             turn_ids = list(await session.scalars(select(Turn.id).where(_turns_of(conversation_id))))
             await self._end_live(session, conversation_id)
@@ -123,7 +136,10 @@ class Conversations:
             now = self._clock()
             conversation.deleted_at = conversation.updated_at = now
             action = "conversation_expired" if expired_at else "conversation_deleted"
-            session.add(AuditEntry(at=now, actor_id=owner_id, action=action, subject=conversation.reference))
+            if untouched_since is not None:
+                action = "conversation_aged_out"
+            actor_id = owner_id if untouched_since is None else None
+            session.add(AuditEntry(at=now, actor_id=actor_id, action=action, subject=conversation.reference))
         for turn_id in turn_ids:
             await self._live.forget(turn_id)
 
@@ -147,6 +163,11 @@ async def store_system_prompt(session: AsyncSession, text: str) -> UUID | None:
 
 def _is_over(conversation: Conversation, now: datetime) -> bool:
     return conversation.expires_at is not None and conversation.expires_at <= now
+
+
+async def _is_untouched(session: AsyncSession, conversation_id: UUID, limit: datetime) -> bool:
+    query = select(Conversation.id).where(Conversation.id == conversation_id, lifecycle.untouched_since(limit))
+    return await session.scalar(query) is not None
 
 
 async def _turns_by_answer(session: AsyncSession, conversation_id: UUID) -> dict[UUID, list[TurnFigures]]:

@@ -27,7 +27,7 @@ def _storable(text: str) -> str:
 
 def _small(params: dict[str, JsonValue]) -> dict[str, JsonValue]:
     if len(canonical_json(params)) > LONGEST_PARAMS:
-        raise PydanticCustomError("too_long", f"at most {LONGEST_PARAMS} characters")
+        raise PydanticCustomError("string_too_long", "too many characters", {"max_length": LONGEST_PARAMS})
     return params
 
 

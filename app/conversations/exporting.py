@@ -6,7 +6,8 @@ Temporary conversations are not exported. Every export writes one entry of the a
 import hashlib
 import hmac
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -48,6 +49,14 @@ class Branch:
     messages: tuple[Node, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ExportedFile:
+    """One file of the archive; `name` has letters, digits, dots and at most one slash."""
+
+    name: str
+    content: bytes
+
+
 class Exports:
     """Every call takes the owner first. TooMany at more than a few exports a minute."""
 
@@ -75,8 +84,22 @@ class Exports:
         await self._record(owner_id, None)
         return self._archive(owner_id)
 
+    async def everything_for_console(self, owner_id: UUID) -> AsyncIterator[ExportedFile]:
+        """The files of that archive one by one. No limit counts them, and nobody is named as the actor."""
+        async with self._database.write() as session:
+            entry = AuditEntry(at=self._clock(), actor_id=None, action="all_data_exported", subject=str(owner_id))
+            session.add(entry)
+        async for file in self._files(owner_id):
+            yield file
+
     async def _archive(self, owner_id: UUID) -> AsyncIterator[bytes]:
         archive = Archive(self._clock())
+        async with aclosing(self._files(owner_id)) as files:
+            async for file in files:
+                yield await anyio.to_thread.run_sync(archive.add, file.name, file.content)
+        yield archive.end()
+
+    async def _files(self, owner_id: UUID) -> AsyncGenerator[ExportedFile, None]:
         async with self._database.read() as session:
             profile = _profile(await session.get_one(User, owner_id))
             ids = await session.scalars(
@@ -86,14 +109,13 @@ class Exports:
                     Conversation.expires_at.is_(None),
                 )
             )
-        yield archive.add("profile.json", json.dumps(profile, ensure_ascii=False, indent=1).encode())
+        yield ExportedFile("profile.json", json.dumps(profile, ensure_ascii=False, indent=1).encode())
         for conversation_id in ids.all():
             try:
                 reference, content = await self._file(owner_id, conversation_id)
             except NotFound:
                 continue  # It was deleted meanwhile.
-            yield await anyio.to_thread.run_sync(archive.add, f"conversations/{reference}.json", content)
-        yield archive.end()
+            yield ExportedFile(f"conversations/{reference}.json", content)
 
     async def _file(self, owner_id: UUID, conversation_id: UUID) -> tuple[str, bytes]:
         async with self._database.read() as session:

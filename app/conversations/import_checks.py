@@ -1,16 +1,25 @@
 """What must hold among the parts of an export before it may become rows; pure."""
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 
 from app.conversations.export_format import ExportedMessage, ExportFile
 from app.errors import InvalidInput
 from app.prompt import PathMessage, message_sha256
 
 
-class UnfitFile(InvalidInput):
-    """`field` is the place in the file, `allowed` what would fit there, in words of the format."""
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """What would fit: a sentence, and words of the format that no language changes."""
 
-    def __init__(self, place: str, message: str, allowed: str = "") -> None:
+    sentence: str
+    words: str = ""
+
+
+class UnfitFile(InvalidInput):
+    """`field` is the place in the file, `allowed` what would fit there, where that needs to be said."""
+
+    def __init__(self, place: str, message: str, allowed: Allowed | None = None) -> None:
         super().__init__(place, message)
         self.allowed = allowed
 

@@ -1,5 +1,6 @@
 """An exported conversation becomes a new one: new ids, the importer as its owner, everything else as it was."""
 
+import codecs
 import hmac
 from datetime import datetime
 from typing import Any
@@ -7,7 +8,6 @@ from uuid import UUID
 
 import anyio.to_thread
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 from sqlalchemy import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -15,7 +15,8 @@ from app.clock import Clock
 from app.conversations.conversations import LONGEST_TITLE
 from app.conversations.export_format import ExportFile
 from app.conversations.exporting import seal_of
-from app.conversations.import_checks import UnfitFile, check_hashes, check_references
+from app.conversations.import_checks import check_hashes, check_references
+from app.conversations.import_words import unfit
 from app.conversations.params import canonical_json
 from app.conversations.references import new_reference
 from app.database import Database
@@ -63,24 +64,12 @@ class Imports:
 
 
 def _parse(content: bytes) -> ExportFile:
+    """A byte order mark is taken for what it is: editors put one in front."""
     try:
-        return ExportFile.model_validate_json(content)
+        return ExportFile.model_validate_json(content.removeprefix(codecs.BOM_UTF8))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-    raise _unfit(".".join(map(str, first["loc"])), first)
-
-
-def _unfit(place: str, error: ErrorDetails) -> UnfitFile:
-    if place in ("format", "version"):
-        return UnfitFile(place, "This is no export that can be read here.")
-    match error["type"]:
-        case "json_invalid":
-            return UnfitFile("file", "This is not a file of JSON.")
-        case "missing":
-            return UnfitFile(place, "This is missing.")
-        case "extra_forbidden":
-            return UnfitFile(place, "This does not belong here.")
-    return UnfitFile(place or "file", "This value is not allowed.", error["msg"])
+    raise unfit(".".join(map(str, first["loc"])), first)
 
 
 class _Rows:
@@ -127,6 +116,7 @@ class _Rows:
             "archived_at": file.archived_at,
             "created_at": min(file.created_at, self._now),
             "updated_at": min(file.updated_at, self._now),
+            "seen_at": self._now,
         }
 
     def _messages(self) -> list[dict[str, Any]]:

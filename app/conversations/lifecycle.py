@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import func, select, update
+from sqlalchemy import ColumnElement, func, select, update
 
 from app.clock import Clock
-from app.conversations.listing import UNREAD
+from app.conversations.listing import RUNNING, UNREAD
 from app.conversations.ownership import owned_conversation
 from app.database import Database
 from app.errors import Conflict
@@ -23,6 +23,18 @@ class Standing:
     pinned: bool
     archived: bool
     expires_at: datetime | None
+
+
+def untouched_since(limit: datetime) -> ColumnElement[bool]:
+    """Neither written in nor changed since, nor imported, nor pinned; temporary ones have a time of their own."""
+    return (
+        ~RUNNING
+        & Conversation.deleted_at.is_(None)
+        & Conversation.pinned_at.is_(None)
+        & Conversation.expires_at.is_(None)
+        & (Conversation.updated_at < limit)
+        & (func.coalesce(Conversation.seen_at, Conversation.updated_at) < limit)
+    )
 
 
 class Lifecycle:
@@ -53,7 +65,10 @@ class Lifecycle:
             )
             if pinned and (await session.scalar(count) or 0) >= MOST_PINNED:
                 raise Conflict(f"At most {MOST_PINNED} conversations can be pinned.")
-            conversation.pinned_at = self._clock() if pinned else None
+            if pinned:
+                conversation.pinned_at = self._clock()
+            else:
+                _unpin(conversation, self._clock())
 
     async def archive(self, owner_id: UUID, conversation_id: UUID, archived: bool) -> None:
         """An archived conversation is not pinned any more; it can be read, searched and gone on with as before."""
@@ -61,7 +76,7 @@ class Lifecycle:
             conversation = await owned_conversation(session, owner_id, conversation_id, lock=True)
             conversation.archived_at = self._clock() if archived else None
             if archived:
-                conversation.pinned_at = None
+                _unpin(conversation, self._clock())
 
     async def mark_seen(self, owner_id: UUID, conversation_id: UUID) -> None:
         """Writes only where something new was there to be seen."""
@@ -72,3 +87,10 @@ class Lifecycle:
         seen = update(Conversation).where(Conversation.id == conversation_id, Conversation.owner_id == owner_id)
         async with self._database.write() as session:
             await session.execute(seen.values(seen_at=self._clock()))
+
+
+def _unpin(conversation: Conversation, now: datetime) -> None:
+    """What only its pin has kept is not to go as soon as that is taken away."""
+    if conversation.pinned_at is not None:
+        conversation.pinned_at = None
+        conversation.seen_at = now

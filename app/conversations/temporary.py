@@ -1,14 +1,11 @@
 """Temporary conversations: they go a day after their last turn, or when their owner signs out."""
 
-import logging
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-import anyio
 from sqlalchemy import ColumnElement, case, literal, select
-from sqlalchemy.exc import SQLAlchemyError
 
 from app.clock import Clock
 from app.conversations.conversations import Conversations
@@ -16,8 +13,6 @@ from app.database import Database
 from app.database.types import UtcDateTime
 from app.errors import NotFound
 from app.models import Conversation
-
-logger = logging.getLogger(__name__)
 
 KEPT_FOR: Final = timedelta(hours=24)
 
@@ -28,13 +23,12 @@ def prolonged(now: datetime) -> ColumnElement[datetime | None]:
 
 
 class Temporary:
-    """Deletes as the owner would; what happens beside requests is in `run`."""
+    """Deletes as the owner would."""
 
     def __init__(self, database: Database, clock: Clock, conversations: Conversations) -> None:
         self._database = database
         self._clock = clock
         self._conversations = conversations
-        self._stopping = anyio.Event()
 
     async def end_of(self, owner_id: UUID) -> None:
         """All of the owner's, at once."""
@@ -44,20 +38,6 @@ class Temporary:
         """Those whose time is over."""
         now = self._clock()
         await self._delete(Conversation.expires_at <= now, now)
-
-    async def run(self, every: float) -> None:
-        """Sweeps every so many seconds until stopped. A database that is away is tried again the next time."""
-        while True:
-            with anyio.move_on_after(every):
-                await self._stopping.wait()
-                return
-            try:
-                await self.sweep()
-            except SQLAlchemyError:
-                logger.exception("temporary conversations could not be deleted")
-
-    def stop(self) -> None:
-        self._stopping.set()
 
     async def _delete(self, which: ColumnElement[bool], expired_at: datetime | None) -> None:
         query = select(Conversation.owner_id, Conversation.id).where(

@@ -23,13 +23,16 @@ _ONLY_MARKERS = re.compile(r"[\s>*+\-=#|:`~_\[\]!\\.$]*|[\s>*+\-]*\d{1,9}[.)]?[ 
 _FENCE_BEGUN = re.compile(r"[\s>*+\-\d.)]*(?:```|~~~)[^`]*")
 _UNDECIDED = re.compile(r"[*_~\\!]+$|&#?\w*$|<[A-Za-z][^\s<>]*$")
 _CLOSED = re.compile(
-    r"\\[!-/:-@\[-`{-~]|(?<!`)(`+)(?!`)(?:.*?[^`])??\1(?!`)|"
-    # Math that is closed, as nearly as this has to know it.
+    # Math in brackets that is closed; one that is not is no escaped bracket yet.
+    r"\\\((?:[^\\]|\\[^)])+?\\\)|\\\[(?:[^\\]|\\[^\]])+?\\\]|"
+    r"\\[!-')-/:-@\\-`{-~]|(?<!`)(`+)(?!`)(?:.*?[^`])??\1(?!`)|"
+    # Math between dollars that is closed, as nearly as this has to know it.
     r"\$\$(?:\\.|[^\\$]|\$(?!\$))+\$\$|(?<![\d$])\$(?![\s$])(?:\\.|[^\\$])*(?<!\s)\$(?!\d)",
     re.DOTALL,
 )
-# A dollar that may yet begin math; not before an amount of money, and only so far.
+# What may yet begin math; a dollar not before an amount of money; and only so far.
 _MATH_BEGUN = re.compile(
+    r"\\[(\[][^\n]{0,200}$|"
     r"\$\$(?!\$)(?:\\.|[^\\$])*\$?$|(?<![\d$])\$(?![$\s]|\d[\d.,]*(?:[\s)\]!?;:/–-]|[kKmMbB]\b))[^$\n]{0,200}$",
     re.DOTALL,
 )

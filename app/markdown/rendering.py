@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from app.markdown.highlighting import code_block
 from app.markdown.math import mathml
-from app.markdown.math_rules import MARK
+from app.markdown.math_rules import DISPLAYED, END_OF
 from app.markdown.parsing import MAX_NESTING, make_parser
 from app.markdown.sanitizing import BLOCKED_IMAGE_CLASS, make_cleaner
 
@@ -94,16 +94,16 @@ def _math_inline(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: dict[str, Any]
 ) -> str:
     content, mark = tokens[index].content, tokens[index].markup
-    return mathml(content, display=mark == MARK) or f"<code>{escape(f'{mark}{content}{mark}')}</code>"
+    return mathml(content, display=mark in DISPLAYED) or f"<code>{escape(f'{mark}{content}{END_OF[mark]}')}</code>"
 
 
 def _math_block(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: dict[str, Any]
 ) -> str:
-    content, closed = tokens[index].content, tokens[index].meta["closed"]
+    content, mark, closed = tokens[index].content, tokens[index].markup, tokens[index].meta["closed"]
     html = mathml(content, display=True) if closed else None
-    end = f"\n{MARK}" if closed else ""
-    return f"<p>{html}</p>\n" if html else code_block(f"{MARK}\n{content.rstrip()}{end}\n", "")
+    end = f"\n{END_OF[mark]}" if closed else ""
+    return f"<p>{html}</p>\n" if html else code_block(f"{mark}\n{content.rstrip()}{end}\n", "")
 
 
 _RULES = {

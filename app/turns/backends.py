@@ -23,6 +23,7 @@ class ServingBackend:
             timeouts = replace(timeouts, first_event=timeouts.first_token, idle=timeouts.first_token)
         self.client = InferenceClient(settings.base_url, api_key=key, timeouts=timeouts)
         self._models: list[Model] | None = None
+        self._asking = anyio.Lock()
 
     async def model(self) -> str | None:
         """The configured model, else the first that the backend lists; None if it lists none.
@@ -45,9 +46,14 @@ class ServingBackend:
         served = (listed for listed in self._models or () if wanted in (None, listed.id))
         return next((listed.context_window for listed in served), None)
 
+    @property
+    def window_unasked(self) -> bool:
+        """Whether a window is unknown only because nobody has asked for it."""
+        return self.settings.context_window is None and self._models is None
+
     async def window(self, model: str | None = None) -> int | None:
         """As `known_window`, but asks a backend that was never asked; None too where it does not say in time."""
-        if self.settings.context_window is None and self._models is None:
+        if self.window_unasked:
             with anyio.move_on_after(WINDOW_WAIT_S), suppress(InferenceError):
                 await self._listed()
         return self.known_window(model)
@@ -57,10 +63,11 @@ class ServingBackend:
         self._models = None
 
     async def _listed(self) -> list[Model]:
-        """A backend that listed nothing is asked again."""
-        if not self._models:
-            self._models = await self.client.models()
-        return self._models
+        """A backend that listed nothing is asked again. Who comes while it is asked waits for that answer."""
+        async with self._asking:
+            if not self._models:
+                self._models = await self.client.models()
+            return self._models
 
 
 class Backends:

@@ -124,6 +124,13 @@ class Fitting:
         return self._backends.choose().known_window(model)
 
     @property
+    def window_unasked(self) -> bool:
+        return self._backends.choose().window_unasked
+
+    async def learn_window(self) -> None:
+        await self._backends.choose().window()
+
+    @property
     def backend_name(self) -> str:
         return self._backends.choose().settings.name
 

@@ -105,10 +105,14 @@ class Job:
             with self._scope:
                 return await self._ask()
         except InferenceError as error:
+            if self._cut is not None:
+                return (
+                    self._cut
+                )  # What breaks while an answer is cut, as where its conversation was deleted, is no news.
             if isinstance(error, NotFound):
                 self._backend.forget_model()
             logger.warning("turn %s: %s", self.turn_id, type(error).__name__)
-            return self._cut or endings.ending_of(error, has_text=self.answer.has_text)
+            return endings.ending_of(error, has_text=self.answer.has_text)
         except Exception:
             logger.exception("turn %s failed in the app", self.turn_id)
             return self._cut or endings.INTERNAL

@@ -14,9 +14,9 @@ class Rhythm:
     `store_pauses` lie between tries to store an end; the last one repeats. `last_tries` is how long a process
     that shuts down goes on trying. Who follows a log that says nothing for `patience` asks SQL whether anybody still
     writes it. Redis counts as away when it does not answer within `redis_timeout`, and is tried again every
-    `redis_pause`. Temporary conversations whose time is over go every `sweep`. The model server is asked every `watch`
-    whether it is there, and counts as away when it has not answered for `watch_patience`. `timeouts` are those of one
-    request to it.
+    `redis_pause`. Temporary conversations whose time is over go every `sweep`, and what has reached the age of the
+    settings every `retain`. The model server is asked every `watch` whether it is there, and counts as away when it has
+    not answered for `watch_patience`. `timeouts` are those of one request to it.
     """
 
     coalesce: float = 0.05
@@ -36,6 +36,7 @@ class Rhythm:
     store_pauses: tuple[float, ...] = (0.2, 1.0, 3.0, 5.0)
     last_tries: float = 4.0
     sweep: float = 60.0
+    retain: float = 300.0
     watch: float = 10.0
     watch_patience: float = 2.0
     timeouts: Timeouts = field(default_factory=Timeouts)

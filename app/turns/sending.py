@@ -104,14 +104,15 @@ async def store_turn(
 
 
 async def _conversation(session: AsyncSession, user: User, question: Question, acceptance: Acceptance) -> Conversation:
-    """The owner's conversation, locked; or a new one, titled with the first words."""
+    """The owner's conversation, locked; or a new one, titled with the first words, or its reference without any."""
     if question.conversation_id is not None:
         return await owned_conversation(session, user.id, question.conversation_id, lock=True)
+    reference = new_reference()
     conversation = Conversation(
         id=new_id(),
         owner_id=user.id,
-        reference=new_reference(),
-        title=first_words(question.text),
+        reference=reference,
+        title=first_words(question.text) or reference,
         system_prompt_id=await store_system_prompt(session, question.system_prompt),
         params="{}",
         expires_at=acceptance.now + KEPT_FOR if question.temporary else None,

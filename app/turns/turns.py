@@ -79,6 +79,15 @@ class Turns:
         """In tokens, of this model or of the one that answers without a choice; None where nobody has said."""
         return self._fits.context_window(model)
 
+    @property
+    def window_unasked(self) -> bool:
+        """Whether `learn_window` may tell a window that is not known, as after a restart."""
+        return self._fits.window_unasked
+
+    async def learn_window(self) -> None:
+        """Asks the model server, for two seconds at most."""
+        await self._fits.learn_window()
+
     async def prefill_speed(self) -> float | None:
         """In tokens per second, of the model server that answers now; None where it was not measured lately."""
         async with self._database.read() as session:

@@ -72,6 +72,7 @@ def action_words(action: str, language: Language) -> str:
         "invite_accepted": language.gettext("account made by invite"),
         "conversation_deleted": language.gettext("conversation deleted"),
         "conversation_expired": language.gettext("temporary conversation ended"),
+        "conversation_aged_out": language.gettext("conversation deleted by the retention period"),
         "conversation_exported": language.gettext("conversation exported"),
         "all_data_exported": language.gettext("all data exported"),
         "conversation_imported": language.gettext("conversation imported"),

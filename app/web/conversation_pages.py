@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -68,10 +69,14 @@ async def conversation_page(
     headers: dict[str, str] | None = None,
     **values: Any,
 ) -> Response:
-    """The page of the conversation; after a failed change with what was typed and what went wrong."""
-    language = visit_of(request).language
-    speed = await house_of(request).turns.prefill_speed()
-    return pages_of(request).response(
+    """The page of the conversation; after a failed change with what was typed and what went wrong.
+
+    It does not wait for the context window: where that was not asked for yet, the meter comes behind the page.
+    """
+    language, turns = visit_of(request).language, house_of(request).turns
+    speed = await turns.prefill_speed()
+    meter_comes = view.last_counted_turn is not None and turns.window_unasked
+    response = pages_of(request).response(
         request,
         "conversation.html",
         status=status,
@@ -89,10 +94,14 @@ async def conversation_page(
             "settings_open": "settings" in request.query_params,
             "standing": await house_of(request).lifecycle.standing(account_of(request).id, view.id),
             "hints": hints_of(values.get("system_prompt", view.system_prompt), view.last_counted_turn, speed, language),
-            "meter": meter_of(view, house_of(request).turns.context_window(view.model), language),
+            "meter": meter_of(view, turns.context_window(view.model), language),
+            "meter_comes": meter_comes,
             **values,
         },
     )
+    if meter_comes:
+        response.background = BackgroundTask(turns.learn_window)
+    return response
 
 
 async def change_system_prompt(request: Request) -> Response:

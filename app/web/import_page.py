@@ -8,7 +8,7 @@ from app.web.error_pages import status_of
 from app.web.forms import MAX_UPLOAD_BYTES, upload_of
 from app.web.languages import Language
 from app.web.pages import pages_of
-from app.web.problem_words import error_words
+from app.web.problem_words import error_words, translated
 from app.web.sidebar import around
 from app.web.visit import account_of, house_of, visit_of
 
@@ -30,7 +30,11 @@ async def import_conversation(request: Request) -> Response:
 def _words(error: UnfitFile, language: Language) -> str:
     """Names the place in the file as the format does, and what would fit there."""
     place = "" if error.field == "file" else f"{error.field}: "
-    return f"{place}{error_words(error, language)}" + (f" ({error.allowed})" if error.allowed else "")
+    parts = [error_words(error, language)]
+    if error.allowed:
+        parts.append(translated(error.allowed.sentence, language))
+        parts += [f"({error.allowed.words})"] if error.allowed.words else []
+    return place + " ".join(parts)
 
 
 async def _page(request: Request, status: int = 200, problem: str | None = None) -> Response:

@@ -43,6 +43,7 @@ async def _list_page(request: Request, status: int = 200, problem: str | None = 
         before=before,
         listed=listed,
         more=more,
+        retention_days=house_of(request).settings.retention_days,
     )
 
 

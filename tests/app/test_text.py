@@ -56,3 +56,8 @@ def test_first_words_cuts_between_words() -> None:
 
 def test_first_words_drops_direction_marks() -> None:
     assert first_words("a\u202eb\u200bc") == "abc"
+
+
+def test_first_words_of_what_could_not_be_stored_are_none() -> None:
+    assert first_words("\x00") == first_words("\ufffd \ud83d") == ""
+    assert first_words("a\x00b \ufffd c") == "ab c"

@@ -33,6 +33,9 @@ def test_meter_and_cut_follow_without_a_reload(site: RunningSite, signed_in: Bro
     page.reload()
     expect(page.locator("[data-history-cut]")).to_have_count(1)
     assert words_before(page) == "second word"
+    site.restart()
+    page.reload()
+    expect(page.locator(".context-meter")).to_contain_text("of 3,000 tokens")
 
 
 def test_a_message_that_cannot_fit_keeps_its_text(site: RunningSite, signed_in: BrowserContext, page: Page) -> None:

@@ -1,4 +1,5 @@
-// After each turn: the meter at the composer, and the line from which on messages are sent.
+// After each turn: the meter at the composer, and the line from which on messages are sent. The meter also where the
+// page came without it.
 
 import { FRAGMENT_HEADERS, elementsOf } from "./conversation.js";
 
@@ -14,6 +15,7 @@ export function keepContext() {
     // An answer that was overtaken by a later one is old.
     if (html !== null && mine === newest) show(place, html);
   };
+  if ("contextComes" in place.dataset) refresh(); // The page did not wait for the size of the context window.
   new MutationObserver(refresh).observe(dock, { attributeFilter: ["data-state"] });
 }
 

@@ -9,12 +9,14 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from pydantic import ValidationError
 from sqlalchemy import func, select
 
-from app.conversations.export_format import ExportedConversation, ExportedMessage, ExportedTurn
+from app.conversations.export_format import ExportedConversation, ExportedMessage, ExportedTurn, ExportFile
 from app.conversations.exporting import MOST_PER_MINUTE
-from app.conversations.import_checks import UnfitFile
-from app.errors import NotFound, TooMany
+from app.conversations.import_checks import Allowed, UnfitFile
+from app.conversations.import_words import unfit
+from app.errors import InvalidInput, NotFound, TooMany
 from app.house import House
 from app.instance_secret import instance_secret
 from app.models import AuditEntry, Conversation, Message, SystemPrompt, Turn
@@ -328,6 +330,53 @@ async def test_a_file_that_does_not_fit_is_refused_at_its_place(house: House, an
     assert counts == [1, 0]
 
 
+IN_YEARS = Allowed("A time within certain years belongs here.", "1970-2199")
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value", "allowed"),
+    [
+        ("messages", "role", "system", Allowed("One of certain words belongs here.", "user, assistant")),
+        ("messages", "text", 1, Allowed("A text belongs here.")),
+        ("messages", "text", "a\x00b", Allowed("NUL and lone surrogates cannot be stored.")),
+        ("messages", "text", "x" * 1_000_001, Allowed("At most 1,000,000 characters are possible.")),
+        ("messages", "seq", "1", Allowed("A whole number belongs here.")),
+        ("messages", "seq", 0, Allowed("A number of at least 1 belongs here.")),
+        ("messages", "seq", 2**40, Allowed("A number of at most 1,000,000,000 belongs here.")),
+        ("messages", "sent_sha256", "x", Allowed("A text of a certain form belongs here.", "^[0-9a-f]{64}$")),
+        ("messages", "created_at", "x", Allowed("A time with its offset belongs here.", "2026-11-30T09:00:00+09:00")),
+        ("messages", "created_at", "1969-01-01T00:00:00Z", IN_YEARS),
+        ("messages", "created_at", "2200-01-01T00:00:00Z", IN_YEARS),
+        ("turns", "input_tokens", 2**31, Allowed("A number below 2,147,483,648 belongs here.")),
+        ("turns", "fault", 1, Allowed("True or false belongs here.")),
+        ("turns", "params", [], Allowed("An object with fields belongs here.")),
+        ("turns", "params", {"x": "y" * 5000}, Allowed("At most 4,000 characters are possible.")),
+        ("conversation", "params", {"top_p": 0}, Allowed("A number above 0 belongs here.")),
+        ("conversation", "params", {"temperature": "hot"}, Allowed("A number belongs here.")),
+        ("conversation", "params", {"stop_sequences": []}, Allowed("This cannot be empty.")),
+        ("conversation", "params", {"stop_sequences": ["x"] * 9}, Allowed("At most 8 entries are possible.")),
+        ("conversation", "params", {"stop_sequences": 1}, Allowed("A list belongs here.")),
+    ],
+)  # fmt: skip
+def test_what_would_fit_is_said_in_a_sentence_of_ours(part: str, name: str, value: object, allowed: Allowed) -> None:
+    error = refused({part: {name: value} if part == "conversation" else [{name: value}]})
+    assert (error.message, error.allowed) == ("This value is not allowed.", allowed)
+
+
+def refused(parts: dict[str, Any]) -> UnfitFile:
+    """The first error of such a file that is not about what it lacks."""
+    with pytest.raises(ValidationError) as caught:
+        ExportFile.model_validate_json(json.dumps(parts))
+    errors = caught.value.errors(include_url=False, include_input=False)
+    first = next(each for each in errors if each["type"] != "missing")
+    return unfit(".".join(map(str, first["loc"])), first)
+
+
+def test_an_error_that_nobody_has_foreseen_has_words_all_the_same() -> None:
+    error = unfit("messages.0.text", {"type": "novel", "loc": (), "msg": "english only", "input": None})
+    assert (error.message, error.allowed) == ("This value is not allowed.", None)
+
+
 @pytest.mark.parametrize(
     "content",
     [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"format": "\\ud800"}', b"[" * 100_000, b'{"version": 1}'],
@@ -335,6 +384,27 @@ async def test_a_file_that_does_not_fit_is_refused_at_its_place(house: House, an
 async def test_what_is_no_export_is_refused(house: House, anna: UUID, content: bytes) -> None:
     with pytest.raises(UnfitFile):
         await house.imports.conversation(anna, content)
+
+
+async def test_a_byte_order_mark_is_no_part_of_the_file(house: House, anna: UUID) -> None:
+    sent = await ask(house, anna, "One")
+    content = (await house.exports.conversation(anna, sent.conversation_id))[1]
+    copy = await house.imports.conversation(anna, b"\xef\xbb\xbf" + content)
+    assert (await house.conversations.view(anna, copy)).messages[0].text == "One"
+
+
+async def test_a_title_of_nothing_visible_falls_back_to_the_reference(house: House, anna: UUID) -> None:
+    """As written by a question, by an import, and by hand, where one is told."""
+    sent = await ask(house, anna, "\x00")
+    view = await house.conversations.view(anna, sent.conversation_id)
+    assert (view.title, view.messages[0].text) == (view.reference, "\ufffd")
+    for title in ("\x00", "\ufffd", "\u200b \t"):
+        with pytest.raises(InvalidInput, match="cannot be empty"):
+            await house.conversations.rename(anna, sent.conversation_id, title)
+    file = await exported(house, anna, sent.conversation_id)
+    file["conversation"]["title"] = "\ufffd\u200b"
+    copy = await house.conversations.view(anna, await imported(house, anna, file))
+    assert copy.title == copy.reference
 
 
 async def test_times_to_come_are_taken_as_now(house: House, anna: UUID) -> None:

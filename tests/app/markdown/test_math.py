@@ -35,6 +35,17 @@ def render(text: str) -> str:
         ("so\n$$\nx\n$$\nand", f"<p>so</p>\n<p>{X_ALONE}</p>\n<p>and</p>\n"),
         ("> $$\n> x\n> $$\n", f"<blockquote>\n<p>{X_ALONE}</p>\n</blockquote>\n"),
         ("`$x$`", "<p><code>$x$</code></p>\n"),
+        ("값은 \\(x\\)이다", f"<p>값은 {X}이다</p>\n"),
+        ("\\( x \\) and \\(\nx\n\\)", f"<p>{X} and {X}</p>\n"),
+        ("so \\[ x \\] alone", f"<p>so {X_ALONE} alone</p>\n"),
+        ("\\[ x \\]", f"<p>{X_ALONE}</p>\n"),
+        ("\\[\nx\n\\]", f"<p>{X_ALONE}</p>\n"),
+        ("so\n\\[ x\n\\]\nand", f"<p>so</p>\n<p>{X_ALONE}</p>\n<p>and</p>\n"),
+        ("> \\[\n> x\n> \\]\n", f"<blockquote>\n<p>{X_ALONE}</p>\n</blockquote>\n"),
+        ("- so\n  \\[ x \\]\n", f"<ul>\n<li>so<p>{X_ALONE}</p>\n</li>\n</ul>\n"),
+        ("`\\(x\\)` and ``\\[ x \\]``", "<p><code>\\(x\\)</code> and <code>\\[ x \\]</code></p>\n"),
+        ("```\n\\[ x \\]\n\\(x\\)\n```", '<pre dir="ltr"><code>\\[ x \\]\n\\(x\\)\n</code></pre>\n'),
+        ("\\\\(x\\\\)", "<p>\\(x\\)</p>\n"),
         ("\\$x\\$", "<p>$x$</p>\n"),
     ],
 )
@@ -59,6 +70,22 @@ def test_money_and_single_dollars_stay_text(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (r"\[citation needed\]", "[citation needed]"),
+        (r"see \[1\] and \[a\](b)", "see [1] and [a](b)"),
+        (r"\[ \] to do", "[ ] to do"),
+        (r"\[ \]", "[ ]"),
+        (r"\( \)", "( )"),
+        (r"f\(x", "f(x"),
+        (r"\[see below", "[see below"),
+    ],
+)
+def test_escaped_brackets_stay_text(text: str, shown: str) -> None:
+    assert render(text) == f"<p>{shown}</p>\n"
+
+
+@pytest.mark.parametrize(
     "tex",
     [
         r"\frac{",
@@ -76,9 +103,13 @@ def test_wrong_or_too_large_tex_is_shown_as_its_source(tex: str) -> None:
     shown = tex.replace("&", "&amp;")
     assert render(f"${tex}$") == f"<p><code>${shown}$</code></p>\n"
     assert render(f"$$\n{tex}\n$$") == f'<pre dir="ltr"><code>$$\n{shown}\n$$\n</code></pre>\n'
+    assert render(f"\\[\n{tex}\n\\]") == f'<pre dir="ltr"><code>\\[\n{shown}\n\\]\n</code></pre>\n'
+    if len(tex) <= MAX_TEX_CHARACTERS:
+        assert render(f"\\({tex}\\)") == f"<p><code>\\({shown}\\)</code></p>\n"
 
 
 def test_lines_of_math_without_an_end_are_shown_as_their_source_up_to_a_blank_line() -> None:
+    assert render("\\[\nx\n\nmore") == '<pre dir="ltr"><code>\\[\nx\n</code></pre>\n<p>more</p>\n'
     assert render("$$\nx\n\nmore") == '<pre dir="ltr"><code>$$\nx\n</code></pre>\n<p>more</p>\n'
 
 

@@ -58,6 +58,7 @@ PIECES = st.sampled_from(
             "![i](u)",
         ),
         *("$", "$$", "$$\n", "\n$$\n", "$x^2$", "\\frac{a}{b}", "5"),
+        *("\\(", "\\)", "\\[", "\\]", "\\[\n", "\n\\]\n", "\\[ x", "\\(x^2\\)", "\\[ x \\]"),
         *("<b>", "\\", "=", "-", "+", "[", "😀", "끝"),
     ]
 )
@@ -162,6 +163,10 @@ def test_any_unicode_in_any_pieces_is_the_html_of_the_whole(text: str, data: st.
         ("$$\nx\n$$", ""),
         ("$$\nx\n- y\n$$\n", "$$\nx\n- y\n$$\n"),
         ("so\n$$\n", "so\n"),
+        ("\\[\nx\n- y\n\\]\n", "\\[\nx\n- y\n\\]\n"),
+        ("\\[ x\n+ y\n", ""),
+        ("so\n\\[ x \\]\n", "so\n\\[ x \\]\n"),
+        ("\\[ x \\] and\n", ""),
     ],
 )
 def test_a_block_is_finished_when_nothing_can_change_it(text: str, finished: str) -> None:
@@ -215,6 +220,13 @@ def test_snapshot_in_mid_code_leaves_a_possible_closing_fence_out() -> None:
         ("- a\n  $$\n  x", "<ul>\n<li>a</li>\n</ul>\n"),
         ("it costs $5 and *more", f"<p>it costs $5 and <em>more{CARET}</em></p>\n"),
         ("`$x", f"<p><code>$x{CARET}</code></p>\n"),
+        ("so \\(\\frac{a", "<p>so</p>\n"),
+        ("so \\", "<p>so</p>\n"),
+        ("a **b \\[ x", "<p>a <strong>b</strong></p>\n"),
+        ("\\[\nx^2", ""),
+        ("\\[ x^2 \\", ""),
+        ("`\\(x", f"<p><code>\\(x{CARET}</code></p>\n"),
+        ("a \\(x\\) *b", f'<p>a <math display="inline"><mrow><mi>x</mi></mrow></math> <em>b{CARET}</em></p>\n'),
     ],
 )
 def test_preview_shows_no_bare_markup(text: str, html: str) -> None:
@@ -281,6 +293,7 @@ def calls_for(pieces: list[str]) -> int:
             "# x\n",
         ),
         *("    code\n", "a `b\n", "1. a\n\n   b\n\n", "a $b\n", "a $x$ b\n", "$$\nx\n$$\n", "$$\n"),
+        *("a \\(b\n", "a \\(x\\) b\n", "\\[\nx\n\\]\n", "\\[ x\n"),
     ],
 )
 def test_streaming_costs_in_proportion_to_the_text(line: str) -> None:

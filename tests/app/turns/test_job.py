@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
+import anyio
 import pytest
 from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
@@ -26,7 +27,7 @@ from app.turns.endings import COMPLETED, ROWS_GONE, SHUT_DOWN, STOPPED, WORKER_L
 from app.turns.job import Job, Workshop
 from app.turns.jobs import Jobs
 from app.turns.plan import Plan
-from inference_client import InferenceClient, MessageStream, Timeouts
+from inference_client import ConnectionLost, InferenceClient, MessageStream, Timeouts
 from inference_client.server_sent_events import ServerSentEvent
 from inference_client.timeouts import Patience
 from tests.app.houses import QUICK, START, MovingClock, add_user
@@ -55,6 +56,23 @@ async def three_events_and_a_mistake() -> AsyncGenerator[ServerSentEvent, None]:
     for step in (message_start(usage=USAGE), block_start(), delta("Part")):
         yield ServerSentEvent("message", json.dumps(step.data), complete=True)
     raise ZeroDivisionError
+
+
+class FailingWhenLeft(InferenceClient):
+    """Whoever leaves its stream before the end is told that the connection broke."""
+
+    def __init__(self) -> None:
+        super().__init__("http://127.0.0.1:9")
+        self.reached = anyio.Event()
+
+    @asynccontextmanager
+    async def stream(self, body: object) -> AsyncIterator[MessageStream]:
+        self.reached.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            raise ConnectionLost("broken")
+        yield MessageStream(three_events_and_a_mistake(), Patience(Timeouts()), None)
 
 
 class OneBackend(Backends):
@@ -121,6 +139,22 @@ async def test_an_error_of_our_own_in_mid_answer_keeps_the_text_and_is_an_event_
     assert [event.data["text"] for event in events if event.kind == "delta"] == ["Part"]
     assert [event.kind for event in events][-2:] == ["usage", "end"]
     assert events[-1].data["error_type"] == "internal"
+    await backends.close()
+
+
+async def test_what_breaks_while_an_answer_is_cut_is_no_news(
+    database: Database, plan: Plan, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As where the conversation is deleted while it is written."""
+    client = FailingWhenLeft()
+    backends = OneBackend(client)
+    job = Job(plan, Workshop(database, backends, MemoryBus(keep_seconds=60), MovingClock(), b"", QUICK))
+    async with anyio.create_task_group() as group:
+        group.start_soon(job.run)
+        await client.reached.wait()
+        job.cut(ROWS_GONE)
+    assert (await stored_turn(database)).error_type == "rows_gone"
+    assert caplog.records == []
     await backends.close()
 
 

@@ -16,7 +16,7 @@ from app.web.sentences import SENTENCES
 
 ROOT = Path(__file__).parents[3]
 CATALOG = LOCALE_FOLDER / "ko" / "LC_MESSAGES" / "recount.po"
-SAYING = {"InvalidInput", "Conflict", "NotAllowed", "TooMany", "Ending", "UnfitFile"}
+SAYING = {"InvalidInput", "Conflict", "NotAllowed", "TooMany", "Ending", "UnfitFile", "Allowed"}
 HANGUL = re.compile("[가-힣]")
 
 

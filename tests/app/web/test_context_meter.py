@@ -1,5 +1,6 @@
 """The meter at the composer and the line of the cut: numbers where they are known, nothing where not."""
 
+import time
 from typing import Any
 
 import pytest
@@ -78,6 +79,25 @@ def test_the_window_comes_from_the_model_list_where_it_is_not_set(open_site: Ope
     visitor = site.set_up()
     path = site.ask(visitor, "Hello")
     assert " of 8,192 tokens" in visitor.open(path).text
+
+
+def test_the_meter_comes_behind_a_page_that_was_opened_before_the_window_was_asked_for(
+    open_site: OpenSite, backend_url: str
+) -> None:
+    """As after a restart; with a model of the settings no turn asks for the list."""
+    site = open_site(backends=(Backend(name="scripted", base_url=backend_url, model="scripted"),))
+    visitor = site.set_up()
+    visitor.open("/")
+    path = visitor.send_as_script("/conversations", "Hello", "key-1").headers["location"]
+    while "running-dot" in visitor.open("/sidebar").text:
+        time.sleep(0.02)
+    page = visitor.open(path).text
+    assert "<meter" not in page
+    assert "data-context-comes" in page
+    assert " of 8,192 tokens" in visitor.open(f"{path}/context").text
+    page = visitor.open(path).text
+    assert " of 8,192 tokens" in page
+    assert "data-context-comes" not in page
 
 
 def test_the_cut_is_shown_before_the_first_message_that_is_still_sent(site: Site, mina: Visitor) -> None:

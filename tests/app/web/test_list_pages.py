@@ -4,6 +4,7 @@ import re
 import sqlite3
 from uuid import uuid4
 
+from tests.app.web.conftest import OpenSite
 from tests.app.web.site import Site
 from tests.app.web.visitor import Visitor
 from tests.scripted_backend import Gate, answer
@@ -154,3 +155,9 @@ def test_the_sidebar_alone_is_for_the_script_and_marks_what_it_has_shown(site: S
     assert 'aria-current="page"' in html
     assert 'name="next" value="/"' in html
     assert 'class="unread-dot"' not in mina.open("/sidebar?current=nonsense").text
+
+
+def test_people_are_told_how_long_what_they_write_is_kept(open_site: OpenSite) -> None:
+    visitor = open_site(retention_days=30).set_up()
+    assert "What nobody has touched for 30 days is deleted, unless it is pinned." in visitor.open("/conversations").text
+    assert "is deleted, unless" not in open_site().set_up().open("/conversations").text

@@ -1,0 +1,77 @@
+"""What goes after so many days without being touched: conversations, and the figures of deleted ones.
+
+Pinned conversations stay, whatever their age: somebody wants to keep them.
+"""
+
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import delete, exists, select
+
+from app.clock import Clock
+from app.conversations.conversations import Conversations
+from app.conversations.lifecycle import untouched_since
+from app.database import Database
+from app.errors import NotFound
+from app.models import TURN_IS_LIVE, Conversation, Message, Turn
+
+MOST_CONVERSATIONS: Final = 500
+MOST_TURNS: Final = 5_000
+_HAS_TURNS: Final = exists().where(Turn.conversation_id == Conversation.id)
+_HAS_MESSAGES: Final = exists().where(Message.conversation_id == Conversation.id)
+
+
+class Retention:
+    """`days` is for conversations, `turn_days` for the figures of deleted ones; None keeps them for ever."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        conversations: Conversations,
+        *,
+        days: int | None,
+        turn_days: int | None,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._conversations = conversations
+        self._days = days
+        self._turn_days = turn_days
+
+    async def sweep(self) -> None:
+        """At most so many at a time, so that the process can end between two sweeps."""
+        now = self._clock()
+        if self._days is not None:
+            await self._remove_conversations(now - timedelta(days=self._days))
+        if self._turn_days is not None:
+            await self._remove_turns(now - timedelta(days=self._turn_days))
+
+    async def _remove_conversations(self, limit: datetime) -> None:
+        """One by one as their owners would, so the figures of their turns stay."""
+        old = select(Conversation.owner_id, Conversation.id).where(untouched_since(limit)).order_by(Conversation.id)
+        async with self._database.read() as session:
+            found = (await session.execute(old.limit(MOST_CONVERSATIONS))).all()
+        for owner_id, conversation_id in found:
+            with suppress(NotFound):  # Somebody has touched it, or another process was faster.
+                await self._conversations.delete(owner_id, conversation_id, untouched_since=limit)
+
+    async def _remove_turns(self, limit: datetime) -> None:
+        """Those whose answer is gone, and what is left of conversations without them.
+
+        What is sent next in a conversation that is there builds on its turns.
+        """
+        old = (
+            select(Turn.id)
+            .where(Turn.created_at < limit, Turn.assistant_message_id.is_(None), ~TURN_IS_LIVE)
+            .order_by(Turn.id)
+            .limit(MOST_TURNS)
+            .with_for_update(skip_locked=True)
+        )
+        async with self._database.write() as session:
+            ids = (await session.scalars(old)).all()
+            await session.execute(delete(Turn).where(Turn.id.in_(ids)))
+            await session.execute(
+                delete(Conversation).where(Conversation.deleted_at < limit, ~_HAS_TURNS, ~_HAS_MESSAGES)
+            )
