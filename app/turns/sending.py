@@ -14,6 +14,7 @@ from app import history as histories
 from app import prompt
 from app.context_note import write_note
 from app.conversations import TurnFigures
+from app.conversations.choices import check_offered
 from app.conversations.conversations import store_system_prompt
 from app.conversations.ownership import owned_conversation, system_prompt_of
 from app.conversations.params import Params, canonical_json
@@ -104,16 +105,18 @@ async def store_turn(
 
 
 async def _conversation(session: AsyncSession, user: User, question: Question, acceptance: Acceptance) -> Conversation:
-    """The owner's conversation, locked; or a new one, titled with the first words."""
+    """The owner's conversation, locked; or a new one, titled with the first words. InvalidInput for its model."""
     if question.conversation_id is not None:
         return await owned_conversation(session, user.id, question.conversation_id, lock=True)
+    check_offered(question.choice.model, question.offered)
     conversation = Conversation(
         id=new_id(),
         owner_id=user.id,
         reference=new_reference(),
         title=first_words(question.text),
         system_prompt_id=await store_system_prompt(session, question.system_prompt),
-        params="{}",
+        model=question.choice.model,
+        params=question.choice.params.canonical(),
         expires_at=acceptance.now + KEPT_FOR if question.temporary else None,
         next_seq=1,
         salt=secrets.token_bytes(16),
