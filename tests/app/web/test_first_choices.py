@@ -20,7 +20,7 @@ def test_what_is_chosen_goes_with_the_first_message_and_stays(site: Site, tempor
     site.backend.models.append({"type": "model", "id": "second", "display_name": "The second"})
     mina = site.set_up()
     assert '<option value="second">The second</option>' in mina.page.text
-    assert '<details class="first-choices choices">' in mina.page.text
+    assert '<details class="first-choices">' in mina.page.text
     chosen = {"model": "second", "max_tokens": "7", "temperature": "0.5", "stop_sequences": "a\nb"}
     assert start(mina, temporary=temporary, **chosen) == 303
     site.wait_idle(mina)
@@ -50,7 +50,7 @@ def test_a_refused_value_is_named_and_all_that_was_typed_is_kept(site: Site) -> 
     page = mina.page.text
     assert "온도는 0부터 2까지의 숫자입니다." in page
     assert 'aria-describedby="temperature-hint problem" aria-invalid="true"' in page
-    assert '<details class="first-choices choices" open>' in page
+    assert '<details class="first-choices" open>' in page
     fields = mina.form("/conversations").fields
     assert typed.items() <= fields.items()
     assert fields["temporary"] == "yes"
