@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
 from sqlalchemy import select
@@ -21,6 +22,15 @@ class Choice:
     params: Params
 
 
+NOTHING_CHOSEN: Final = Choice(None, Params())
+
+
+def check_offered(model: str | None, offered: Collection[str | None]) -> None:
+    """InvalidInput for a model that is not among those; choosing none is always possible."""
+    if model is not None and model not in offered:
+        raise InvalidInput("model", "The model server does not list this model now.")
+
+
 class Choices:
     """Every call takes the owner first; NotFound for missing and foreign conversations alike."""
 
@@ -37,8 +47,7 @@ class Choices:
         """Affects later turns only. InvalidInput for a model that is neither offered nor chosen already."""
         async with self._database.write() as session:
             conversation = await owned_conversation(session, owner_id, conversation_id, lock=True)
-            if choice.model not in (None, conversation.model, *offered):
-                raise InvalidInput("model", "The model server does not list this model now.")
+            check_offered(choice.model, (conversation.model, *offered))
             conversation.model = choice.model
             conversation.params = choice.params.canonical()
 

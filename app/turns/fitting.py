@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from app import history, prompt
 from app.accounting import Reported
+from app.conversations.choices import Choice
 from app.conversations.ownership import system_prompt_of
 from app.conversations.tree import Node
 from app.errors import InvalidInput
@@ -106,10 +107,10 @@ async def standing_of(
     )
 
 
-def first_standing(system_prompt: str, answer_tokens: int) -> Standing:
+def first_standing(system_prompt: str, choice: Choice, answer_tokens: int) -> Standing:
     """Of a conversation that the new message starts."""
     before = history.estimate(system_prompt) if system_prompt else 0
-    return Standing(None, answer_tokens, system_prompt, (), {}, before)
+    return Standing(choice.model, choice.params.max_tokens or answer_tokens, system_prompt, (), {}, before)
 
 
 class Fitting:

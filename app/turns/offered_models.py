@@ -26,17 +26,20 @@ class OfferedModels:
         self._found: Sequence[OfferedModel] = ()
         self._fresh_until = 0.0
 
+    def known(self) -> Sequence[OfferedModel]:
+        """Without asking anybody: the one that the settings fix, else those of the last list."""
+        fixed = self._backends.choose().settings.model
+        return self._found if fixed is None else (OfferedModel(fixed, fixed),)
+
     async def list(self) -> Sequence[OfferedModel]:
         """The one that the settings fix, else what the backend lists; the last list while it cannot be asked."""
         backend = self._backends.choose()
-        if backend.settings.model is not None:
-            return (OfferedModel(backend.settings.model, backend.settings.model),)
-        if self._monotonic() >= self._fresh_until:
+        if backend.settings.model is None and self._monotonic() >= self._fresh_until:
             try:
                 with anyio.fail_after(PATIENCE_S):
                     models = await backend.client.models()
             except (InferenceError, TimeoutError):
-                return self._found
+                return self.known()
             self._found = [OfferedModel(model.id, model.display_name or model.id) for model in models]
             self._fresh_until = self._monotonic() + FRESH_S
-        return self._found
+        return self.known()

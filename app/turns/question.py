@@ -2,10 +2,12 @@
 
 import hashlib
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from uuid import UUID
 
 from app.conversations import TurnKind
+from app.conversations.choices import NOTHING_CHOSEN, Choice
 from app.database.types import new_id
 from app.errors import InvalidInput
 from app.text import clean_user_text, is_blank
@@ -28,7 +30,9 @@ class Question:
     message_id: UUID | None
     system_prompt: str
     time_zone: str | None
-    temporary: bool = False
+    temporary: bool
+    choice: Choice
+    offered: Collection[str]
 
 
 def check_request(request: SendRequest, max_characters: int) -> Question:
@@ -54,12 +58,16 @@ def check_request(request: SendRequest, max_characters: int) -> Question:
         system_prompt=system_prompt,
         time_zone=request.time_zone,
         temporary=request.temporary,
+        choice=request.choice,
+        offered=request.offered,
     )
 
 
 def _digest(request: SendRequest, system_prompt: str, text: str) -> str:
-    said = [str(request.conversation_id), system_prompt, text]
+    said: list[object] = [str(request.conversation_id), system_prompt, text]
     # What a question stands below is no part of what was said: the same form may be sent from a page that has grown.
     if request.kind != "question":
         said += [request.kind, str(request.message_id)]
+    if request.conversation_id is None and request.choice != NOTHING_CHOSEN:
+        said.append({"model": request.choice.model, **request.choice.params.chosen()})
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()

@@ -1,9 +1,11 @@
 """What a send takes and gives."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from uuid import UUID
 
 from app.conversations import TurnKind
+from app.conversations.choices import NOTHING_CHOSEN, Choice
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,7 +13,8 @@ class SendRequest:
     """One press of a button that asks the model for something.
 
     question    `text` below `message_id`, the last message that the page showed; None: below the active leaf.
-                `conversation_id` None starts a conversation, and only then `system_prompt` and `temporary` count.
+                `conversation_id` None starts a conversation, and only then `system_prompt`, `temporary` and `choice`
+                count; its model must be among `offered`.
     edit        `text` beside the question `message_id`
     regenerate  another answer beside the answer `message_id`, or the first one below a question
     retry       the answer `message_id` once more
@@ -23,9 +26,11 @@ class SendRequest:
     conversation_id: UUID | None = None
     message_id: UUID | None = None
     kind: TurnKind = "question"
-    system_prompt: str | None = None
     time_zone: str | None = None
+    system_prompt: str | None = None
     temporary: bool = False
+    choice: Choice = NOTHING_CHOSEN
+    offered: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from app import history as histories
 from app import prompt
 from app.context_note import write_note
 from app.conversations import TurnFigures
+from app.conversations.choices import check_offered
 from app.conversations.conversations import store_system_prompt
 from app.conversations.ownership import owned_conversation, system_prompt_of
 from app.conversations.params import Params, canonical_json
@@ -104,9 +105,13 @@ async def store_turn(
 
 
 async def _conversation(session: AsyncSession, user: User, question: Question, acceptance: Acceptance) -> Conversation:
-    """The owner's conversation, locked; or a new one, titled with the first words, or its reference without any."""
+    """The owner's conversation, locked; or a new one, titled with the first words, or its reference without any.
+
+    InvalidInput for the model of a new one.
+    """
     if question.conversation_id is not None:
         return await owned_conversation(session, user.id, question.conversation_id, lock=True)
+    check_offered(question.choice.model, question.offered)
     reference = new_reference()
     conversation = Conversation(
         id=new_id(),
@@ -114,7 +119,8 @@ async def _conversation(session: AsyncSession, user: User, question: Question, a
         reference=reference,
         title=first_words(question.text) or reference,
         system_prompt_id=await store_system_prompt(session, question.system_prompt),
-        params="{}",
+        model=question.choice.model,
+        params=question.choice.params.canonical(),
         expires_at=acceptance.now + KEPT_FOR if question.temporary else None,
         next_seq=1,
         salt=secrets.token_bytes(16),

@@ -126,7 +126,7 @@ class Turns:
 
     async def _cut(self, owner_id: UUID, question: Question) -> fitting.Cut | None:
         """None too for what `send` will not accept, or has accepted before."""
-        standing = fitting.first_standing(question.system_prompt, self._limits.answer_tokens)
+        standing = fitting.first_standing(question.system_prompt, question.choice, self._limits.answer_tokens)
         new = PathMessage("user", question.text, write_note(self._clock(), question.time_zone, None))
         async with self._database.read() as session:
             if await sending.find_submission(session, owner_id, question) is not None:

@@ -1,18 +1,15 @@
 """The model and the parameters of one conversation. A page of its own, because it asks the model server."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from app.conversations.choices import Choice
-from app.conversations.param_fields import read_params, shown_params
-from app.conversations.params import HOTTEST, MOST_TOKENS
+from app.conversations.param_fields import shown_params
 from app.errors import InvalidInput
+from app.web.choice_fields import choice_values, offered_models, read_choice, typed_choice
 from app.web.conversation_pages import conversation_id_of, view_of
 from app.web.error_pages import status_of
-from app.web.forms import field, form_of, optional_field
 from app.web.pages import pages_of
 from app.web.problem_words import error_words
 from app.web.sidebar import around
@@ -27,23 +24,27 @@ async def choices(request: Request) -> Response:
 
 async def choose(request: Request) -> Response:
     house, owner, conversation_id = house_of(request), account_of(request).id, conversation_id_of(request)
-    offered = [model.id for model in await house.offered_models.list()]
+    offered = [model.id for model in await offered_models(request)]
     try:
-        choice = Choice(optional_field(request, "model"), read_params(form_of(request)))
-        await house.choices.choose(owner, conversation_id, choice, offered)
+        await house.choices.choose(owner, conversation_id, read_choice(request), offered)
     except InvalidInput as error:
         return await _refused(request, error)
     return RedirectResponse(f"/conversations/{conversation_id}", 303)
 
 
 async def _refused(request: Request, error: InvalidInput) -> Response:
-    names = ("model", "max_tokens", "temperature", "top_p", "stop_sequences")
-    typed = {name: field(request, name) for name in names}
     words = error_words(error, visit_of(request).language)
-    return await _page(request, typed, status=status_of(error), problem=words, problem_field=error.field)
+    return await _page(request, typed_choice(request), words, error.field, status=status_of(error))
 
 
-async def _page(request: Request, fields: Mapping[str, str], *, status: int = 200, **values: Any) -> Response:
+async def _page(
+    request: Request,
+    fields: Mapping[str, str],
+    problem: str | None = None,
+    problem_field: str | None = None,
+    *,
+    status: int = 200,
+) -> Response:
     house, view = house_of(request), await view_of(request)
     tokens = tokens_after(view.last_counted_turn)
     speed = await house.turns.prefill_speed() if tokens else None
@@ -55,13 +56,7 @@ async def _page(request: Request, fields: Mapping[str, str], *, status: int = 20
             **await around(request),
             "conversation": view,
             "cost_of_change": cost_words(tokens, speed, visit_of(request).language),
-            "models": await house.offered_models.list(),
-            "fields": fields,
-            "usual_tokens": house.settings.answer_tokens,
-            "most_tokens": MOST_TOKENS,
-            "hottest": HOTTEST,
-            "problem": None,
-            "problem_field": None,
-            **values,
+            "problem": problem,
+            **await choice_values(request, fields, problem_field),
         },
     )

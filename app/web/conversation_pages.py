@@ -11,6 +11,7 @@ from app.conversations.conversations import LONGEST_TITLE
 from app.conversations.views import ConversationView
 from app.errors import Conflict, InvalidInput
 from app.volatile_values import find_volatile_values
+from app.web.choice_fields import NOTHING_TYPED, choice_values
 from app.web.context_meter import meter_of
 from app.web.error_pages import status_of
 from app.web.forms import field
@@ -33,6 +34,7 @@ async def new_conversation_page(
     """The empty page; after a failed send with the text and what went wrong."""
     first_prompt = await house_of(request).choices.first_system_prompt(account_of(request).id)
     values = {"text": "", "system_prompt": first_prompt, "temporary": False, "problem": None, **values}
+    choice = await choice_values(request, values.pop("fields", NOTHING_TYPED), values.pop("problem_field", None))
     return pages_of(request).response(
         request,
         "new_conversation.html",
@@ -40,7 +42,7 @@ async def new_conversation_page(
         headers=headers,
         hints=hints_of(values["system_prompt"], None, None, visit_of(request).language),
         backend_away=house_of(request).backend_watch.away,
-        **{**await around(request), **values},
+        **{**await around(request), **choice, **values},
     )
 
 

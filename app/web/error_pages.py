@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 
 from app.errors import Conflict, InvalidInput, NotAllowed, NotFound, RecountError, TooMany
 from app.web.form_guard import comes_from_here
-from app.web.forms import typed_of
+from app.web.forms import CHOICE_FIELDS, typed_of
 from app.web.pages import pages_of
 from app.web.session_cookie import cookies_of
 from app.web.visit import SignInNeeded, house_of, visit_of, wants_fragment
@@ -53,6 +53,7 @@ def error_response(request: Request, status: int, headers: Mapping[str, str] | N
         code=status,
         request_id=request_id,
         typed=_own_text(request),
+        choice_fields=CHOICE_FIELDS,
         action=request.url.path,
     )
     token = visit_of(request).token

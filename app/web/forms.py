@@ -14,6 +14,7 @@ UPLOAD_PATH = "/import"
 MAX_UPLOAD_BYTES = 20 * 1_048_576
 UPLOAD_MEDIA_TYPE = "multipart/form-data"
 FORM_MEDIA_TYPE = "application/x-www-form-urlencoded"
+CHOICE_FIELDS = ("model", "max_tokens", "temperature", "top_p", "stop_sequences")
 
 
 async def read_form(request: Request) -> dict[str, str] | None:
@@ -53,7 +54,8 @@ def typed_of(request: Request) -> dict[str, str] | None:
     typed: dict[str, str] = getattr(request.state, "typed", {})
     if not typed.get("text") or "submission_key" not in typed:
         return None
-    return {name: typed.get(name, "") for name in ("submission_key", "time_zone", "system_prompt", "temporary", "text")}
+    names = ("submission_key", "time_zone", "system_prompt", "temporary", "text", *CHOICE_FIELDS)
+    return {name: typed.get(name, "") for name in names}
 
 
 def form_of(request: Request) -> dict[str, str]:

@@ -12,6 +12,7 @@ from starlette.responses import RedirectResponse, Response
 from app.conversations.views import ConversationView
 from app.errors import Conflict, InvalidInput, NotFound, RecountError, TooMany
 from app.turns.requests import SendRequest, SentTurn
+from app.web.choice_fields import offered_models, read_choice, typed_choice
 from app.web.conversation_pages import (
     conversation_id_of,
     conversation_page,
@@ -31,17 +32,10 @@ SUBMISSION_KEY_HEADER = "submission-key"
 
 async def start_conversation(request: Request) -> Response:
     """The first message: it makes the conversation."""
-    wanted = SendRequest(
-        submission_key=field(request, "submission_key"),
-        text=field(request, "text"),
-        system_prompt=optional_field(request, "system_prompt"),
-        temporary=bool(field(request, "temporary")),
-        time_zone=optional_field(request, "time_zone"),
-    )
     try:
-        sent = await house_of(request).turns.send(account_of(request).id, wanted)
+        sent = await house_of(request).turns.send(account_of(request).id, await _first_request(request))
     except (InvalidInput, Conflict, TooMany) as error:
-        return await _refused(request, error, wanted)
+        return await _refused(request, error)
     path = f"/conversations/{sent.conversation_id}"
     if wants_fragment(request):
         return Response(status_code=201, headers={"location": path})
@@ -60,12 +54,26 @@ async def send_message(request: Request) -> Response:
     try:
         sent = await house_of(request).turns.send(account_of(request).id, wanted)
     except NotFound:
-        return await _conversation_gone(request, wanted)
+        return await _conversation_gone(request)
     except (InvalidInput, Conflict, TooMany) as error:
-        return await _refused(request, error, wanted)
+        return await _refused(request, error)
     if wants_fragment(request):
         return await _sent_messages(request, sent)
     return RedirectResponse(f"/conversations/{sent.conversation_id}", 303)
+
+
+async def _first_request(request: Request) -> SendRequest:
+    """InvalidInput for a parameter."""
+    choice = read_choice(request)
+    return SendRequest(
+        submission_key=field(request, "submission_key"),
+        text=field(request, "text"),
+        time_zone=optional_field(request, "time_zone"),
+        system_prompt=optional_field(request, "system_prompt"),
+        temporary=bool(field(request, "temporary")),
+        choice=choice,
+        offered=[model.id for model in await offered_models(request)] if choice.model else (),
+    )
 
 
 async def message(request: Request) -> Response:
@@ -98,17 +106,17 @@ async def _some_messages(
     return pages_of(request).response(request, "fragments/messages.html", status=status, headers=headers, **values)
 
 
-async def _conversation_gone(request: Request, wanted: SendRequest) -> Response:
+async def _conversation_gone(request: Request) -> Response:
     """It was deleted under the open page. The text can start a new one."""
     if wants_fragment(request):
         return pages_of(request).response(request, "fragments/gone.html", status=404)
     words = visit_of(request).language.gettext(
         "This conversation no longer exists. Your text is kept; if you send it, it starts a new conversation."
     )
-    return await new_conversation_page(request, status=404, problem=words, text=wanted.text)
+    return await new_conversation_page(request, status=404, problem=words, text=field(request, "text"))
 
 
-async def _refused(request: Request, error: RecountError, wanted: SendRequest) -> Response:
+async def _refused(request: Request, error: RecountError) -> Response:
     words = error_words(error, visit_of(request).language)
     status, headers = status_of(error), headers_of(error)
     if wants_fragment(request):
@@ -116,9 +124,16 @@ async def _refused(request: Request, error: RecountError, wanted: SendRequest) -
         return pages_of(request).response(
             request, "fragments/problem.html", status=status, headers=headers, problem=words
         )
-    if wanted.conversation_id is None:
-        typed = {"text": wanted.text, "system_prompt": wanted.system_prompt or "", "temporary": wanted.temporary}
-        return await new_conversation_page(request, status=status, headers=headers, problem=words, **typed)
-    return await conversation_page(
-        request, await view_of(request), status=status, headers=headers, problem=words, text=wanted.text
+    values = {"problem": words, "text": field(request, "text")}
+    if "conversation_id" in request.path_params:
+        return await conversation_page(request, await view_of(request), status=status, headers=headers, **values)
+    return await new_conversation_page(
+        request,
+        status=status,
+        headers=headers,
+        system_prompt=field(request, "system_prompt"),
+        temporary=bool(field(request, "temporary")),
+        fields=typed_choice(request),
+        problem_field=error.field if isinstance(error, InvalidInput) else None,
+        **values,
     )

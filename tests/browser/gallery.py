@@ -93,6 +93,7 @@ PAGES = (
     ListedPage("invite-useless", "/invite?code=guess", who="nobody"),
     ListedPage("new", "/"),
     ListedPage("new-with-system-prompt", "/", warn_of_prompt),
+    ListedPage("new-with-choices", "/", press(".first-choices > summary")),
     ListedPage("conversation", "{talk}"),
     ListedPage("conversation-settings", "{talk}?settings"),
     ListedPage("conversation-details", "{talk}", press(".figures summary")),

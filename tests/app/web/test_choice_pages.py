@@ -6,8 +6,9 @@ from tests.app.web.visitor import Visitor
 from tests.scripted_backend import MODELS, answer, error_reply
 
 
-def test_model_and_parameters_are_chosen_without_script(site: Site, mina: Visitor) -> None:
+def test_model_and_parameters_are_chosen_without_script(site: Site) -> None:
     site.backend.models.append({"type": "model", "id": "second", "display_name": "The second"})
+    mina = site.set_up()
     path = site.ask(mina, "One")
     mina.open(f"{path}/choices")
     assert '<option value="second">The second</option>' in mina.page.text
@@ -44,8 +45,9 @@ def test_the_page_says_what_another_model_would_compute_again(site: Site, mina: 
     assert "With another model: about 1,234 tokens" in mina.open(f"{path}/choices").text
 
 
-def test_the_meter_has_the_window_of_the_chosen_model(site: Site, mina: Visitor) -> None:
+def test_the_meter_has_the_window_of_the_chosen_model(site: Site) -> None:
     site.backend.models.append({"type": "model", "id": "second", "max_input_tokens": 4096})
+    mina = site.set_up()
     path = site.ask(mina, "One")
     assert " of 8,192 tokens" in mina.open(path).text
     mina.open(f"{path}/choices")
@@ -54,11 +56,23 @@ def test_the_meter_has_the_window_of_the_chosen_model(site: Site, mina: Visitor)
         assert " of 4,096 tokens" in mina.open(page).text
 
 
-def test_the_page_opens_while_the_model_server_is_away(site: Site, mina: Visitor) -> None:
-    path = site.ask(mina, "One")
+def test_both_pages_open_while_the_model_server_lists_nothing(site: Site) -> None:
+    words = "does not say now which models it has"
+    fail_once(site)
+    mina = site.set_up()
+    assert words in mina.page.text
+    path = mina.send_as_script("/conversations", "One", "key-1").headers["location"]
+    mina.open(path)
+    site.wait_idle(mina)
+    fail_once(site)
+    assert words in mina.open(f"{path}/choices").text
+    assert words not in mina.open("/").text
+
+
+def fail_once(site: Site) -> None:
+    """The next list of models, with the tries that the client makes."""
     for _ in range(3):
         site.backend.script(error_reply(500, "api_error"), path=MODELS)
-    assert "does not say now which models it has" in mina.open(f"{path}/choices").text
 
 
 def test_a_new_conversation_shows_the_instances_system_prompt_and_sends_what_is_left_of_it(open_site: OpenSite) -> None:
