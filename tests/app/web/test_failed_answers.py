@@ -45,7 +45,7 @@ def ids_of(visitor: Visitor) -> list[str]:
 @pytest.mark.parametrize("failure", FAILURES)
 def test_failed_answer_keeps_the_words_says_why_and_can_be_tried_again(open_site: OpenSite, failure: str) -> None:
     scripts, status, reason = FAILURES[failure]
-    patience = (60, 0.8) if failure == "no first token" else (0.8, 60)
+    patience = (60, 1.2) if failure == "no first token" else (1.2, 60)
     site = impatient(open_site, silence=patience[0], first_token=patience[1])
     mina = site.set_up()
     for steps in scripts:

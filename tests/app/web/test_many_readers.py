@@ -49,7 +49,9 @@ async def test_a_hundred_readers_leave_nothing_behind(
     async with LiveServer(app) as server:
         site = Site(server.url, url.removeprefix("sqlite:///"), backend)
         mina = await anyio.to_thread.run_sync(site.set_up)
-        turn = await anyio.to_thread.run_sync(start, site, mina, *answer("before"))
+        first = Gate()
+        turn = await anyio.to_thread.run_sync(start, site, mina, message_start(), first, *answer("before")[1:])
+        first.open()
         await anyio.to_thread.run_sync(read, mina, turn)  # The first stream of a process starts a task that stays.
         tasks, connections, sessions = server.tasks, server.connections, site.count("sessions")
         turn = await anyio.to_thread.run_sync(start, site, mina, *script)
