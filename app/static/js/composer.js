@@ -1,8 +1,9 @@
-// The message box: keys, Korean input, a draft that survives a reload, and sending without leaving the page.
+// The message box: keys, Korean input, a draft that stays until it is sent, and sending without leaving the page.
 
 import { FRAGMENT_HEADERS, elementsOf, fill, say } from "./conversation.js";
 
 /** @typedef {import("./conversation.js").Conversation} Conversation */
+/** @typedef {import("./drafts.js").Drafts} Drafts */
 
 const HANGUL = /^[\u1100-\u11FF\u3130-\u318F\uA960-\uA97F\uAC00-\uD7FF]+$/;
 const WARN_FROM = 0.8;
@@ -11,18 +12,23 @@ const SAVE_HEADER = "submission-key";
 /**
  * @param {HTMLFormElement} form
  * @param {Conversation | null} conversation null on the page of a new one
+ * @param {Drafts | null} drafts
  */
-export function startComposer(form, conversation) {
+export function startComposer(form, conversation, drafts) {
   const box = /** @type {HTMLTextAreaElement} */ (form.querySelector("textarea[name=text]"));
-  const draft = draftOf(form, location.pathname);
-  if (!box.value) box.value = sessionStorage.getItem(draft) ?? "";
-  const onInput = () => {
-    sessionStorage.setItem(draft, box.value);
+  const place = placeOf(form);
+  if (box.value) drafts?.keep(place, box.value); // It could not be sent from a page without this script's help.
+  else box.value = drafts?.read(place) ?? "";
+  const show = () => {
     grow(box);
     count(form, box);
   };
+  const onInput = () => {
+    drafts?.keep(place, box.value);
+    show();
+  };
   box.addEventListener("input", onInput);
-  onInput();
+  show();
   sendOnEnter(form, box);
 
   let sending = false;
@@ -37,23 +43,27 @@ export function startComposer(form, conversation) {
     const text = box.value;
     const body = new URLSearchParams(/** @type {any} */ (new FormData(form)));
     box.value = "";
-    onInput();
-    const sent = await send(form, body, conversation);
+    show(); // The draft stays until the server has the message.
+    const sent = await send(form, body, conversation, drafts);
     if (!sent) box.value = text + box.value; // What was typed meanwhile stays behind it.
     onInput();
-    if (sent) sessionStorage.removeItem(draft);
     sending = false;
     box.focus();
   });
 }
 
-/** Where the half-written text of a page lies. @param {HTMLFormElement} form @param {string} path */
-function draftOf(form, path) {
-  return `draft:${form.dataset.owner}:${path}`;
+/** The path of the page that it belongs to. @param {HTMLFormElement} form */
+function placeOf(form) {
+  const path = new URL(form.action).pathname;
+  return path === "/conversations" ? "/" : path.replace(/\/messages$/, "");
 }
 
-/** True once the server has the message. @param {HTMLFormElement} form @param {URLSearchParams} body @param {Conversation | null} conversation */
-async function send(form, body, conversation) {
+/**
+ * True once the server has the message.
+ * @param {HTMLFormElement} form @param {URLSearchParams} body
+ * @param {Conversation | null} conversation @param {Drafts | null} drafts
+ */
+async function send(form, body, conversation, drafts) {
   const problem = /** @type {HTMLElement} */ (form.querySelector("[data-problem]"));
   problem.replaceChildren();
   try {
@@ -66,7 +76,7 @@ async function send(form, body, conversation) {
     else if (response.status === 401) say(problem, form.dataset.signedOut);
     else problem.replaceChildren(elementsOf(await response.text()));
     if (response.status === 409) await conversation?.catchUp();
-    if (response.status === 404) sessionStorage.setItem(draftOf(form, "/"), body.get("text") ?? "");
+    if (response.status === 404) drafts?.keep("/", body.get("text") ?? ""); // For the new conversation that is offered.
     return response.status === 201;
   } catch {
     say(problem, form.dataset.unreachable);

@@ -5,6 +5,7 @@ import { startComposer } from "./composer.js";
 import { addCopyButtons } from "./copying.js";
 import { keepContext } from "./context.js";
 import { Conversation } from "./conversation.js";
+import { startDrafts } from "./drafts.js";
 import { editLastOnArrow, startKeys } from "./keys.js";
 import { startSidebar } from "./sidebar.js";
 import { watchSystemPrompt } from "./system_prompt.js";
@@ -23,12 +24,13 @@ const systemPrompt = /** @type {HTMLTextAreaElement | null} */ (document.querySe
 const volatilePlace = /** @type {HTMLElement | null} */ (document.querySelector("[data-volatile-place]"));
 if (systemPrompt && volatilePlace) watchSystemPrompt(systemPrompt, volatilePlace);
 
+const drafts = startDrafts();
 const transcript = /** @type {HTMLElement | null} */ (document.querySelector("[data-transcript]"));
 const composer = /** @type {HTMLFormElement | null} */ (document.querySelector("form[data-composer]"));
 const conversation = transcript ? new Conversation(transcript) : null;
 
 if (transcript) addCopyButtons(transcript, transcript);
-if (composer) startComposer(composer, conversation);
+if (composer) startComposer(composer, conversation, drafts);
 if (conversation) keepContext();
 if (composer) editLastOnArrow(composer);
 const sidebar = /** @type {HTMLElement | null} */ (document.querySelector("[data-sidebar]"));
