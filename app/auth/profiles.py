@@ -1,4 +1,4 @@
-"""What people change about their own account: password, language, zone, standard system prompt; and its end."""
+"""What people change about their own account: password, language, zone, notes, system prompt; and its end."""
 
 import secrets
 from dataclasses import dataclass
@@ -34,6 +34,7 @@ class Profile:
     locale: str | None
     time_zone: str | None
     default_system_prompt: str
+    context_notes: bool
     created_at: datetime
 
 
@@ -60,22 +61,34 @@ class Profiles:
     async def view(self, owner_id: UUID) -> Profile:
         async with self._database.read() as session:
             user = await session.get_one(User, owner_id)
-        return Profile(user.name, user.locale, user.time_zone, user.default_system_prompt or "", user.created_at)
+        return Profile(
+            name=user.name,
+            locale=user.locale,
+            time_zone=user.time_zone,
+            default_system_prompt=user.default_system_prompt or "",
+            context_notes=user.context_notes,
+            created_at=user.created_at,
+        )
 
     async def change(
-        self, owner_id: UUID, *, locale: str | None, time_zone: str | None, default_system_prompt: str
+        self,
+        owner_id: UUID,
+        *,
+        locale: str | None,
+        time_zone: str | None,
+        default_system_prompt: str,
+        context_notes: bool,
     ) -> None:
-        """The system prompt is copied into conversations that are started later. InvalidInput by field."""
+        """System prompt and notes count for what is started or sent later. InvalidInput by field."""
         if time_zone is not None and find_zone(time_zone) is None:
             raise InvalidInput("time_zone", "There is no such time zone; Asia/Seoul is one, for example.")
         text = clean_user_text(default_system_prompt)
         if len(text) > self._max_characters:
             raise InvalidInput("default_system_prompt", f"At most {self._max_characters} characters are possible.")
         changed = update(User).where(User.id == owner_id)
+        changed = changed.values(locale=locale, time_zone=time_zone, context_notes=context_notes)
         async with self._database.write() as session:
-            await session.execute(
-                changed.values(locale=locale, time_zone=time_zone, default_system_prompt=text or None)
-            )
+            await session.execute(changed.values(default_system_prompt=text or None))
 
     async def change_password(self, owner_id: UUID, current: str, new: str, remote: str) -> None:
         """Ends every session, also the one that asks: its browser needs a new token.
@@ -140,3 +153,4 @@ async def _blank(session: AsyncSession, user: User, now: datetime) -> None:
     user.name, user.name_key = name, name_key(name)
     user.password_hash, user.role, user.disabled_at = NO_PASSWORD, "user", now
     user.locale = user.time_zone = user.default_system_prompt = None
+    user.context_notes = True

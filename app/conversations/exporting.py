@@ -212,7 +212,7 @@ def _values(row: object, model: type[Any]) -> dict[str, Any]:
     return {name: str(value) if isinstance(value, UUID) else value for name, value in values.items()}
 
 
-def _profile(user: User) -> dict[str, str | None]:
+def _profile(user: User) -> dict[str, str | bool | None]:
     return {
         "format": "recount-profile",
         "name": user.name,
@@ -220,5 +220,6 @@ def _profile(user: User) -> dict[str, str | None]:
         "locale": user.locale,
         "time_zone": user.time_zone,
         "default_system_prompt": user.default_system_prompt,
+        "context_notes": user.context_notes,
         "created_at": user.created_at.isoformat(),
     }

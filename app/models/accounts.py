@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, ForeignKey, String, Text
+from sqlalchemy import CheckConstraint, ForeignKey, String, Text, true
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.database.base import Base
@@ -11,7 +11,10 @@ from app.database.types import UtcDateTime, new_id
 
 
 class User(Base):
-    """`name_key` is the case-folded name; it makes names unique whatever their case."""
+    """`name_key` is the case-folded name; it makes names unique whatever their case.
+
+    `context_notes`: whether messages that are accepted from now on get one.
+    """
 
     __tablename__ = "users"
     __table_args__ = (CheckConstraint("role IN ('user', 'operator')", name="role"),)
@@ -24,6 +27,7 @@ class User(Base):
     locale: Mapped[str | None] = mapped_column(String(16))
     time_zone: Mapped[str | None] = mapped_column(String(64))
     default_system_prompt: Mapped[str | None] = mapped_column(Text)
+    context_notes: Mapped[bool] = mapped_column(default=True, server_default=true())
     disabled_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
 

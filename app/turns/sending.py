@@ -45,6 +45,11 @@ async def locked_user(session: AsyncSession, owner_id: UUID) -> User:
     return user
 
 
+def note_of(user: User, question: Question, now: datetime) -> str | None:
+    """For a message that is accepted now; None where its writer has switched notes off."""
+    return write_note(now, question.time_zone, user.time_zone) if user.context_notes else None
+
+
 async def find_submission(session: AsyncSession, owner_id: UUID, question: Question) -> SentTurn | None:
     """What the same form made before; Conflict if it said something else then."""
     submission = await session.get(Submission, (owner_id, question.submission_key))
@@ -152,7 +157,7 @@ async def _messages(
     asked_id = placement.asked.id if placement.asked else None
     if asked_id is None:
         parent_id = placement.history[-1].id if placement.history else None
-        note = write_note(now, question.time_zone, user.time_zone)
+        note = note_of(user, question, now)
         asked_id = await _add_message(session, conversation, parent_id, "user", now, question.text, note)
     if placement.answer is None:
         return asked_id, await _add_message(session, conversation, asked_id, "assistant", now)

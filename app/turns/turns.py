@@ -9,14 +9,13 @@ from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.clock import Clock
-from app.context_note import write_note
 from app.conversations import BEYOND_LOGS, LiveText, TurnKind
 from app.conversations.owners import ask_turns_to_stop
 from app.conversations.ownership import live_turn_id, owned_conversation
 from app.conversations.tree import load_nodes
 from app.database import Database
 from app.errors import Conflict, NotFound, TooMany
-from app.models import TURN_IS_LIVE, Conversation, Turn
+from app.models import TURN_IS_LIVE, Conversation, Turn, User
 from app.prompt import PathMessage
 from app.turns import fitting, following, sending, workers
 from app.turns.acceptance import Acceptance, SendLimits
@@ -127,10 +126,11 @@ class Turns:
     async def _cut(self, owner_id: UUID, question: Question) -> fitting.Cut | None:
         """None too for what `send` will not accept, or has accepted before."""
         standing = fitting.first_standing(question.system_prompt, question.choice, self._limits.answer_tokens)
-        new = PathMessage("user", question.text, write_note(self._clock(), question.time_zone, None))
         async with self._database.read() as session:
-            if await sending.find_submission(session, owner_id, question) is not None:
+            user = await session.get(User, owner_id)
+            if user is None or await sending.find_submission(session, owner_id, question) is not None:
                 return None
+            new = PathMessage("user", question.text, sending.note_of(user, question, self._clock()))
             if question.conversation_id is not None:
                 conversation = await owned_conversation(session, owner_id, question.conversation_id)
                 if await live_turn_id(session, conversation.id) is not None:

@@ -23,15 +23,18 @@ async def account(request: Request) -> Response:
 
 async def change_profile(request: Request) -> Response:
     typed = {name: field(request, name) for name in ("time_zone", "default_system_prompt")}
+    notes = bool(field(request, "context_notes"))
     try:
         await house_of(request).profiles.change(
             account_of(request).id,
             locale=locale_field(request),
             time_zone=optional_field(request, "time_zone"),
             default_system_prompt=typed["default_system_prompt"],
+            context_notes=notes,
         )
     except InvalidInput as error:
-        return await _account_page(request, error, "profile", locale=field(request, "locale"), **typed)
+        locale = field(request, "locale")
+        return await _account_page(request, error, "profile", locale=locale, context_notes=notes, **typed)
     return RedirectResponse("/account?done=profile", 303)
 
 
@@ -93,6 +96,7 @@ async def _account_page(
             "locale": profile.locale or "",
             "time_zone": profile.time_zone or "",
             "default_system_prompt": profile.default_system_prompt,
+            "context_notes": profile.context_notes,
             "zones": request.app.state.zones,
             "sessions": await house.sessions.list(owner.id, visit.token),
             "max_characters": house.settings.max_message_characters,

@@ -1,4 +1,7 @@
-"""One figure of a turn in words. A number, "not reported", "pending" and "not sent" are four things."""
+"""One figure of a turn in words. A number, "not reported", "pending" and "not sent" are four things.
+
+A model server that was cut off before the place where it reports is not said to have kept silent.
+"""
 
 from typing import Literal
 
@@ -6,27 +9,57 @@ from app.conversations.figures import TurnFigures
 from app.web.languages import Language
 from app.web.turn_totals import HISTORY_TRIMMED, MODEL_SWITCHED, shortfall_on_purpose
 
-Absence = Literal["pending", "not_sent", "not_reported"]
+Absence = Literal["pending", "not_sent", "ended_early", "not_reported"]
 
 
-def absence(figures: TurnFigures) -> Absence:
-    """Why a figure of this turn that the model server reports is not there."""
+def absence(figures: TurnFigures, *, final: bool = False) -> Absence:
+    """Why a figure of this turn that the model server reports is not there.
+
+    `final`: one that comes with the end of an answer only. The others come with its beginning.
+    """
     if figures.live:
         return "pending"
     # Both are known once the request is written; of a turn whose process was killed only the model is.
-    return "not_sent" if figures.queued_ms is None and figures.model is None else "not_reported"
+    if figures.queued_ms is None and figures.model is None:
+        return "not_sent"
+    return "not_reported" if _finished(figures) or (not final and _begun(figures)) else "ended_early"
 
 
-def absence_words(figures: TurnFigures, language: Language) -> str:
+def _finished(figures: TurnFigures) -> bool:
+    return figures.status == "completed" or figures.stop_reason is not None
+
+
+def _begun(figures: TurnFigures) -> bool:
+    usage = (figures.input_tokens, figures.cache_creation_input_tokens, figures.cache_read_input_tokens)
+    return figures.time_to_first_token_ms is not None or any(tokens is not None for tokens in usage)
+
+
+def absence_words(figures: TurnFigures, language: Language, *, final: bool = False) -> str:
     return {
         "pending": language.gettext("pending"),
         "not_sent": language.gettext("not sent"),
+        "ended_early": language.gettext("not known (ended early)"),
         "not_reported": language.gettext("not reported"),
-    }[absence(figures)]
+    }[absence(figures, final=final)]
 
 
-def tokens_words(tokens: int | None, figures: TurnFigures, language: Language) -> str:
-    return absence_words(figures, language) if tokens is None else language.number(tokens)
+def tokens_words(tokens: int | None, figures: TurnFigures, language: Language, *, final: bool = False) -> str:
+    return absence_words(figures, language, final=final) if tokens is None else language.number(tokens)
+
+
+def model_words(figures: TurnFigures, language: Language) -> str:
+    """Which model answered; no server reports it, so that one that is not stored is unknown."""
+    if figures.model:
+        return figures.model
+    known = absence(figures) in ("pending", "not_sent")
+    return absence_words(figures, language) if known else language.gettext("unknown")
+
+
+def ended_words(figures: TurnFigures, language: Language, zone: str) -> str:
+    """When the answer ended, in the zone."""
+    if figures.finished_at is not None:
+        return language.moment(figures.finished_at, zone)
+    return language.gettext("pending") if figures.live else language.gettext("unknown")
 
 
 def expected_words(figures: TurnFigures, has_base: bool, language: Language) -> str:
@@ -56,7 +89,8 @@ def time_words(milliseconds: int | None, figures: TurnFigures, language: Languag
     """For times that we measure ourselves: what has ended without it never had it."""
     if milliseconds is not None:
         return language.seconds(milliseconds)
-    return language.gettext("none") if absence(figures) == "not_reported" else absence_words(figures, language)
+    known = absence(figures) in ("pending", "not_sent")
+    return absence_words(figures, language) if known else language.gettext("none")
 
 
 def split_words(figures: TurnFigures, language: Language) -> str:
@@ -103,6 +137,10 @@ def ending_words(figures: TurnFigures, language: Language) -> str:
         "end_turn": language.gettext("finished"),
         "max_tokens": language.gettext("stopped at the limit"),
         "stop_sequence": language.gettext("stopped at a stop text"),
+        "refusal": language.gettext("declined by the model"),
+        "model_context_window_exceeded": language.gettext("stopped where the context window ends"),
     }
-    reason = figures.stop_reason or ""
+    reason = figures.stop_reason
+    if reason is None:
+        return language.gettext("ended without a reason")
     return known.get(reason) or language.gettext("ended: %(reason)s", reason=reason)

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from app.conversations.figures import TurnFigures
 from app.web.figure_words import (
     absence_words,
+    ended_words,
     ending_words,
     expected_words,
+    model_words,
     shortfall_words,
     speed_words,
     split_words,
-    status_words,
     time_words,
     tokens_words,
 )
@@ -25,8 +26,8 @@ class Footer:
     details: tuple[tuple[str, str], ...]
 
 
-def footer_of(figures: TurnFigures, *, has_base: bool, language: Language, parts: int = 1) -> Footer:
-    """`figures` are those of the last of the `parts` turns that wrote the answer."""
+def footer_of(figures: TurnFigures, *, has_base: bool, language: Language, zone: str, parts: int = 1) -> Footer:
+    """`figures` are those of the last of the `parts` turns that wrote the answer; times are told in the `zone`."""
     said = (
         _prompt_part(figures, language),
         _written_part(figures, language),
@@ -35,7 +36,7 @@ def footer_of(figures: TurnFigures, *, has_base: bool, language: Language, parts
         ending_words(figures, language),
         language.gettext("in %(n)s parts", n=language.number(parts)) if parts > 1 else None,
     )
-    return Footer(tuple(part for part in said if part), _details(figures, has_base, language))
+    return Footer(tuple(part for part in said if part), _details(figures, has_base, language, zone))
 
 
 def _prompt_part(figures: TurnFigures, language: Language) -> str:
@@ -70,7 +71,7 @@ def _cached_words(cached: int | None, prompt: int | None, missing: str, language
 
 def _written_part(figures: TurnFigures, language: Language) -> str:
     if figures.output_tokens is None:
-        return language.gettext("written: %(missing)s", missing=absence_words(figures, language))
+        return language.gettext("written: %(missing)s", missing=absence_words(figures, language, final=True))
     return language.gettext("%(n)s written", n=language.number(figures.output_tokens))
 
 
@@ -80,9 +81,11 @@ def _first_token_part(figures: TurnFigures, language: Language) -> str | None:
     return language.gettext("first token %(time)s", time=language.seconds(figures.time_to_first_token_ms))
 
 
-def _details(figures: TurnFigures, has_base: bool, language: Language) -> tuple[tuple[str, str], ...]:
+def _details(figures: TurnFigures, has_base: bool, language: Language, zone: str) -> tuple[tuple[str, str], ...]:
     cached = figures.cached_tokens
     return (
+        (language.gettext("Model"), model_words(figures, language)),
+        (language.gettext("Answered"), ended_words(figures, language, zone)),
         (language.gettext("Prompt tokens"), tokens_words(figures.prompt_tokens, figures, language)),
         (language.gettext("From cache"), tokens_words(cached, figures, language)),
         (language.gettext("Expected from cache"), expected_words(figures, has_base, language)),
@@ -92,9 +95,9 @@ def _details(figures: TurnFigures, has_base: bool, language: Language) -> tuple[
             language.gettext("Computed: cache creation"),
             tokens_words(figures.cache_creation_input_tokens, figures, language),
         ),
-        (language.gettext("Written"), tokens_words(figures.output_tokens, figures, language)),
+        (language.gettext("Written"), tokens_words(figures.output_tokens, figures, language, final=True)),
         (language.gettext("First token"), time_words(figures.time_to_first_token_ms, figures, language)),
         (language.gettext("Queue | admission | prefill"), split_words(figures, language)),
         (language.gettext("Duration"), time_words(figures.duration_ms, figures, language)),
-        (language.gettext("Stop reason"), figures.stop_reason or status_words(figures, language)),
+        (language.gettext("Stop reason"), ending_words(figures, language)),
     )

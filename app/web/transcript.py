@@ -63,9 +63,9 @@ class Transcript:
         self._streamer = BlockStreamer(markdown)
 
     async def show(
-        self, view: ConversationView, language: Language, *, takes_prefill: bool, now: datetime
+        self, view: ConversationView, language: Language, zone: str, *, takes_prefill: bool, now: datetime
     ) -> Sequence[ShownMessage]:
-        shown = await anyio.to_thread.run_sync(self._show, view, language, takes_prefill)
+        shown = await anyio.to_thread.run_sync(self._show, view, language, zone, takes_prefill)
         return [_waiting(each, now) for each in shown]
 
     async def snapshot(self, text: str) -> dict[str, object]:
@@ -73,7 +73,9 @@ class Transcript:
         snapshot = await anyio.to_thread.run_sync(self._snapshot, text)
         return {**_state(snapshot), "html": snapshot.finished, "preview": snapshot.preview}
 
-    def _show(self, view: ConversationView, language: Language, takes_prefill: bool) -> Sequence[ShownMessage]:
+    def _show(
+        self, view: ConversationView, language: Language, zone: str, takes_prefill: bool
+    ) -> Sequence[ShownMessage]:
         first_answer = next((message.id for message in view.messages if message.turn), None)
         return [
             self._shown(
@@ -82,12 +84,20 @@ class Transcript:
                 actions=actions_of(message, is_leaf=message.id == view.leaf_id, takes_prefill=takes_prefill),
                 cut_before=message.id == view.history_start_id,
                 language=language,
+                zone=zone,
             )
             for message in view.messages
         ]
 
     def _shown(
-        self, message: MessageView, *, has_base: bool, actions: Actions, cut_before: bool, language: Language
+        self,
+        message: MessageView,
+        *,
+        has_base: bool,
+        actions: Actions,
+        cut_before: bool,
+        language: Language,
+        zone: str,
     ) -> ShownMessage:
         turn = message.turn
         if turn is None:
@@ -99,7 +109,7 @@ class Transcript:
         return ShownMessage(
             message,
             self._rendered(message.text),
-            footer_of(turn, parts=message.parts, has_base=has_base, language=language),
+            footer_of(turn, parts=message.parts, has_base=has_base, language=language, zone=zone),
             problem_words(turn, language),
             actions,
             cut_before,
@@ -135,9 +145,9 @@ def _state(snapshot: Snapshot) -> dict[str, object]:
 async def transcript_values(request: Request, view: ConversationView) -> dict[str, Any]:
     """What the template of the messages needs."""
     house = house_of(request)
-    language = visit_of(request).language
+    visit = visit_of(request)
     shown = await transcript_of(request).show(
-        view, language, takes_prefill=house.turns.takes_prefill, now=house.clock()
+        view, visit.language, visit.time_zone, takes_prefill=house.turns.takes_prefill, now=house.clock()
     )
     return {"messages": shown, "conversation": view, "new_key": new_submission_key, "editing": None}
 

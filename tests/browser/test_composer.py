@@ -206,3 +206,21 @@ def test_enter_is_a_new_line_on_touch_screens(chromium: Browser, site: RunningSi
     page.get_by_role("button", name="Send").tap()
     wait_until_complete(page, 1)
     context.close()
+
+
+def test_refused_choice_of_a_new_conversation_keeps_everything(
+    site: RunningSite, signed_in: BrowserContext, page: Page
+) -> None:
+    page.goto("/")
+    page.locator(".first-choices > summary").click()
+    page.locator("#temperature").fill("hot")
+    page.locator("#stop_sequences").fill("END\nStop")
+    say(page, "Hello")
+    expect(page.locator("[data-problem] .problem")).to_have_text("A temperature is a number from 0 to 2.")
+    expect(box(page)).to_have_value("Hello")
+    expect(page.locator("#stop_sequences")).to_have_value("END\nStop")
+    page.locator("#temperature").fill("0.5")
+    box(page).press("Enter")
+    wait_until_complete(page, 1)
+    body = site.backend.questions[-1].json()
+    assert (body["temperature"], body["stop_sequences"]) == (0.5, ["END", "Stop"])

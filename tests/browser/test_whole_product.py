@@ -91,7 +91,9 @@ def test_reload_and_stop_in_mid_answer_on_the_bundled_model(newcomer: Page) -> N
     wait_until_complete(page, 1)
     stopped = footer(page, 1)
     assert "stopped by you" in stopped
-    assert "written: not reported" in stopped  # Nobody was told how many tokens there were when the stop came.
+    assert (
+        "written: not known (ended early)" in stopped
+    )  # Nobody had said how many tokens there were when the stop came.
     first_prompt = int(stopped.split(" prompt tokens")[0])
 
     say(page, "Thank you. Stop here.")

@@ -78,15 +78,18 @@ async def test_an_open_session_is_no_place_to_guess_passwords(office: Office, ju
 
 
 async def test_profile_is_stored_as_typed(office: Office, jun: UUID) -> None:
-    await office.profiles.change(jun, locale="ko", time_zone="Asia/Seoul", default_system_prompt="Be terse.\r\n")
+    await office.profiles.change(
+        jun, locale="ko", time_zone="Asia/Seoul", default_system_prompt="Be terse.\r\n", context_notes=False
+    )
     profile = await office.profiles.view(jun)
     assert (profile.name, profile.locale, profile.time_zone) == ("Jun", "ko", "Asia/Seoul")
-    assert profile.default_system_prompt == "Be terse.\n"
+    assert (profile.default_system_prompt, profile.context_notes) == ("Be terse.\n", False)
     account = await office.sessions.resolve(await office.sessions.start(jun))
     assert account is not None
     assert (account.locale, account.time_zone) == ("ko", "Asia/Seoul")
-    await office.profiles.change(jun, locale=None, time_zone=None, default_system_prompt="")
-    assert (await office.user(jun)).default_system_prompt is None
+    await office.profiles.change(jun, locale=None, time_zone=None, default_system_prompt="", context_notes=True)
+    stored = await office.user(jun)
+    assert (stored.default_system_prompt, stored.context_notes) == (None, True)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +101,7 @@ async def test_profile_is_stored_as_typed(office: Office, jun: UUID) -> None:
     ],
 )
 async def test_unusable_profiles_are_refused(office: Office, jun: UUID, change: dict[str, Any], field: str) -> None:
-    values = {"locale": None, "time_zone": None, "default_system_prompt": "", **change}
+    values = {"locale": None, "time_zone": None, "default_system_prompt": "", "context_notes": True, **change}
     with pytest.raises(InvalidInput) as caught:
         await office.profiles.change(jun, **values)
     assert caught.value.field == field
@@ -124,7 +127,9 @@ async def test_the_last_operator_cannot_delete_its_account(office: Office, mina:
 async def test_a_deleted_account_frees_its_name_and_nobody_signs_in_with_it(
     office: Office, mina: UUID, jun: UUID
 ) -> None:
-    await office.profiles.change(jun, locale="ko", time_zone="Asia/Seoul", default_system_prompt="Private")
+    await office.profiles.change(
+        jun, locale="ko", time_zone="Asia/Seoul", default_system_prompt="Private", context_notes=False
+    )
     token = await office.sessions.start(jun)
     await office.profiles.delete(jun, PASSWORD, REMOTE)
     assert await office.sessions.resolve(token) is None
@@ -132,6 +137,7 @@ async def test_a_deleted_account_frees_its_name_and_nobody_signs_in_with_it(
     assert blank.name.startswith("deleted-")
     assert len(blank.name) == len("deleted-") + 8
     assert (blank.locale, blank.time_zone, blank.default_system_prompt) == (None, None, None)
+    assert blank.context_notes
     for name in ("jun", blank.name):
         for password in (PASSWORD, ""):
             with pytest.raises(InvalidInput):

@@ -5,7 +5,7 @@ from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
 from app.database import check_drift, check_revision, migrate
-from app.models import Conversation, Message, Turn
+from app.models import Conversation, Message, Submission, Turn, User, UserSession
 from tests.app.database.test_migration import add_conversation, run, transaction, turn
 from tests.app.databases import DatabaseFactory
 
@@ -19,12 +19,18 @@ FILLED_0001 = (
     " VALUES ('{id}3', '{id}2', 1, 'user', 'Text', '2026-01-01 00:00:00')",
     "INSERT INTO turns (id, conversation_id, purpose, kind, user_message_id, params, prompt_format, status, created_at)"
     " VALUES ('{id}4', '{id}2', 'chat', 'question', '{id}3', '{{}}', 1, 'running', '2026-01-01 00:00:00')",
+    "INSERT INTO sessions (id, token_hash, user_id, created_at, last_seen_at, expires_at) VALUES"
+    " ('{id}5', 'hash', '{id}1', '2026-01-01 00:00:00', '2026-01-01 00:00:00', '2026-02-01 00:00:00')",
+    "INSERT INTO submissions (owner_id, submission_key, body_sha256, turn_id) VALUES ('{id}1', 'key', 'hash', '{id}4')",
 )
 
 
-def test_a_filled_database_of_0001_keeps_its_rows_and_rules(databases: DatabaseFactory) -> None:
+@pytest.mark.parametrize("revision", ["0001", "0002"])
+def test_a_filled_database_of_an_earlier_revision_keeps_its_rows_and_rules(
+    databases: DatabaseFactory, revision: str
+) -> None:
     url = databases.empty()
-    migrate(url, "0001")
+    migrate(url, revision)
     with transaction(url) as session:
         for statement in FILLED_0001:
             run(session, statement.format(id=ID))
@@ -33,7 +39,11 @@ def test_a_filled_database_of_0001_keeps_its_rows_and_rules(databases: DatabaseF
     assert check_drift(url) is None
     with transaction(url) as session:
         conversation = session.scalars(select(Conversation)).one()
-        assert (conversation.title, conversation.seen_at) == ("Title", conversation.updated_at)
+        assert conversation.title == "Title"
+        assert conversation.seen_at == (conversation.updated_at if revision == "0001" else None)
+        assert session.scalars(select(User.context_notes)).all() == [True]
+        assert session.scalars(select(UserSession.token_hash)).all() == ["hash"]
+        assert session.scalars(select(Submission.submission_key)).all() == ["key"]
         assert session.scalars(select(Message.text)).all() == ["Text"]
         assert [row.imported_at for row in session.scalars(select(Turn))] == [None]
         session.add_all(turn(conversation, "completed") for _ in range(2))

@@ -56,14 +56,33 @@ def test_profile_changes_language_zone_and_system_prompt(site: Site, mina: Visit
     assert jun.form("/account/profile").fields["default_system_prompt"] == "\nBe terse."
 
 
+def test_notes_switched_off_are_neither_sent_nor_shown_from_then_on(site: Site, mina: Visitor) -> None:
+    path = site.ask(mina, "One")
+    mina.open("/account")
+    mina.submit("/account/profile", context_notes="")
+    assert "context_notes" not in mina.form("/account/profile").fields
+    site.ask(mina, "Two", path)
+    assert mina.page.text.count("Time note") == 1  # Of the first message.
+    contents = [message["content"] for message in site.backend.questions[-1].json()["messages"]]
+    assert "<context-note>" in contents[0]
+    assert contents[2] == "Two"
+    mina.open("/account")
+    mina.submit("/account/profile", context_notes="yes")
+    site.ask(mina, "Three", path)
+    assert mina.page.text.count("Time note") == 2
+
+
 def test_unusable_profile_comes_back_as_typed(site: Site, mina: Visitor) -> None:
     jun = site.user("jun")
     jun.open("/account")
-    typed = {"locale": "ko", "time_zone": "No/Where", "default_system_prompt": "Keep me"}
+    assert jun.form("/account/profile").fields["context_notes"] == "yes"
+    typed = {"locale": "ko", "time_zone": "No/Where", "default_system_prompt": "Keep me", "context_notes": ""}
     response = jun.submit("/account/profile", **typed)
     assert response.status_code == 400
     assert "There is no such time zone" in response.text
-    assert jun.form("/account/profile").fields["default_system_prompt"] == "Keep me"
+    fields = jun.form("/account/profile").fields
+    assert fields["default_system_prompt"] == "Keep me"
+    assert "context_notes" not in fields
     assert re.search(r'<option value="No/Where"\s+selected>', response.text)
     assert '<option value="ko" lang="ko" selected>' in response.text
 

@@ -14,8 +14,8 @@ from tests.app.web.site import Site
 def test_help_explains_every_figure_of_an_answer(site: Site, tag: str) -> None:
     language = load_languages()[tag]
     page = html.unescape(site.set_up(language=tag).open("/help").text)
-    labels = [label for label, _ in footer_of(counted(1, 2, 3), has_base=True, language=language).details]
-    absences = [language.gettext(words) for words in ("pending", "not sent", "not reported")]
+    labels = [label for label, _ in footer_of(counted(1, 2, 3), has_base=True, language=language, zone="UTC").details]
+    absences = [language.gettext(words) for words in ("pending", "not sent", "not reported", "not known (ended early)")]
     for words in (*labels, *absences):
         assert f"<dt>{words}</dt>" in page
 
