@@ -51,15 +51,16 @@ class RunningSite(Site):
     server: LiveServer = field(kw_only=True)
     backend_url: str = field(kw_only=True)
 
-    def restart(self) -> None:
+    def restart(self, **changes: object) -> None:
+        """With these changes to its settings."""
         port = self.server.port
         self.server.stop()
-        self.server = LiveServer(app_on(self.database_file, self.backend_url), port=port)
+        self.server = LiveServer(app_on(self.database_file, self.backend_url, **changes), port=port)
         self.server.start()
 
 
-def app_on(database_file: str, backend_url: str) -> Starlette:
-    settings = settings_for(f"sqlite:///{database_file}", backend_url, setup_code=SETUP_CODE)
+def app_on(database_file: str, backend_url: str, **changes: object) -> Starlette:
+    settings = settings_for(f"sqlite:///{database_file}", backend_url, setup_code=SETUP_CODE, **changes)
     return create_app(settings)
 
 
