@@ -102,3 +102,35 @@ def test_reload_and_stop_in_mid_answer_on_the_bundled_model(newcomer: Page) -> N
     assert cached > first_prompt + len(seen) // 20  # The stopped answer itself was read from the cache, too.
     expect(answers(page).first).to_contain_text(seen.split("\n")[0][:40])
     expect(box(page)).to_be_focused()
+
+
+def test_cut_answer_is_continued_from_the_cache_on_the_bundled_model(newcomer: Page) -> None:
+    page = newcomer
+    say(page, "Say hello. One word.")
+    wait_until_complete(page, 1, seconds=120)
+    page.get_by_text("Settings").click()
+    page.get_by_role("link", name="Model and parameters").click()
+    page.get_by_label("Longest answer, in tokens").fill("8")
+    page.locator("form.choices button[type=submit]").click()
+    say(page, "Tell me a very long story about a lighthouse keeper, with many details.")
+    wait_until_complete(page, 2, seconds=120)
+    assert "stopped at the limit" in footer(page, 2)
+    source = answers(page).last.get_by_role("link", name="Copy", exact=True).get_attribute("href") or ""
+    first_part = page.request.get(source).text()
+    page.get_by_role("button", name="Continue").click()
+    expect(answers(page).last.locator(".figures summary")).to_contain_text("in 2 parts", timeout=120_000)
+    both_parts = page.request.get(source).text()
+    assert both_parts.startswith(first_part)
+    assert len(both_parts) > len(first_part) > 0
+
+    page.goto("/operator/conversations")
+    page.locator("tbody a").first.click()
+    rows = page.locator("table[data-turns] tbody tr")
+    expect(rows).to_have_count(3)
+    cut, more = (
+        [int(row.locator(f"[data-cell={name}]").inner_text()) for name in ("prompt", "cached", "computed", "written")]
+        for row in rows.all()[1:]
+    )
+    assert cut[3] == more[3] == 8
+    assert more[0] == cut[0] + cut[3]
+    assert more[1] == more[0] - 1  # All but the token that has to be computed to go on.
