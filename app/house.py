@@ -118,7 +118,7 @@ async def open_house(
             clock,
             rhythm,
             turns,
-            LiveLogs(bus, jobs, rhythm),
+            LiveLogs(bus, jobs, backends, rhythm),
             limits,
             request_limits,
             secret,

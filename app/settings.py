@@ -29,6 +29,10 @@ class Backend(BaseModel):
     early_message_start: bool = Field(
         default=False, description="Whether `message_start` comes at admission, before the prefill."
     )
+    forgets: bool = Field(
+        default=False,
+        description="Whether it drops what it remembers of messages that are deleted here, as the bundled server does.",
+    )
 
 
 class Settings(BaseSettings):
@@ -123,5 +127,6 @@ class Settings(BaseSettings):
                 api_key=self.inference_key,
                 early_message_start=True,
                 prefill=True,
+                forgets=True,
             ),
         )

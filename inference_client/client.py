@@ -1,10 +1,10 @@
-"""The Messages API as four operations, and a look at whether the backend is there.
+"""The Messages API as four operations, one of the bundled server, and a look at whether the backend is there.
 
 Adds nothing to a body: `encode_body` of it is what goes out.
 """
 
 import math
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from types import TracebackType
@@ -21,7 +21,7 @@ from inference_client.retry import RetryPolicy
 from inference_client.server_sent_events import server_sent_events
 from inference_client.stream import MessageStream
 from inference_client.timeouts import Timeouts
-from inference_client.wire import parse_message, parse_models, parse_token_count
+from inference_client.wire import parse_message, parse_models, parse_running, parse_token_count
 
 _EVENT_STREAM = "text/event-stream"
 _JSON = "application/json"
@@ -90,6 +90,14 @@ class InferenceClient:
     async def count_tokens(self, body: Mapping[str, object]) -> int:
         content = encode_body(body)
         return parse_token_count(await self._fetch("POST", "/v1/messages/count_tokens", content, self._short_timeouts))
+
+    async def forget(self, message_ids: Sequence[str]) -> list[str]:
+        """Drops what the bundled server remembers of messages; returns those that still run, which it keeps.
+
+        Other servers have no such operation, which is NotFound.
+        """
+        content = encode_body({"ids": list(message_ids)})
+        return parse_running(await self._fetch("POST", "/v1/messages/forget", content, self._short_timeouts))
 
     async def check(self) -> None:
         """Raises InferenceError unless the backend says that it is well: at `/health`, else by listing its models."""

@@ -57,6 +57,10 @@ class _ModelShape(BaseModel):
         return Model(self.id, self.display_name or self.id, self.max_input_tokens)
 
 
+class _ForgottenShape(BaseModel):
+    running: list[str]
+
+
 class _ModelListShape(BaseModel):
     data: list[_ModelShape]
 
@@ -75,6 +79,10 @@ def parse_models(body: bytes) -> list[Model]:
 
 def parse_token_count(body: bytes) -> int:
     return fit(_TokenCountShape, parse_json(body)).input_tokens
+
+
+def parse_running(body: bytes) -> list[str]:
+    return fit(_ForgottenShape, parse_json(body)).running
 
 
 def parse_status_error(status: int, headers: Mapping[str, str], body: bytes) -> StatusError:

@@ -52,6 +52,7 @@ from starlette.types import Receive, Scope, Send
 
 MESSAGES = "/v1/messages"
 COUNT_TOKENS = "/v1/messages/count_tokens"
+FORGET = "/v1/messages/forget"
 MODELS = "/v1/models"
 HEALTH = "/health"
 
@@ -242,6 +243,7 @@ class ScriptedBackend:
             routes=[
                 Route(MESSAGES, self._messages, methods=["POST"]),
                 Route(COUNT_TOKENS, self._count_tokens, methods=["POST"]),
+                Route(FORGET, self._forget, methods=["POST"]),
                 Route(MODELS, self._models),
                 Route(HEALTH, self._health),
             ]
@@ -279,6 +281,10 @@ class ScriptedBackend:
         recorded = await self._record(request)
         count = len(self._cache.prompt(recorded.json()))
         return self._reply(recorded, {"input_tokens": count})
+
+    async def _forget(self, request: Request) -> Response:
+        recorded = await self._record(request)
+        return self._reply(recorded, {"forgotten": len(recorded.json()["ids"]), "freed_slots": 0, "running": []})
 
     async def _models(self, request: Request) -> Response:
         return self._reply(await self._record(request), {"data": self.models, "has_more": False})

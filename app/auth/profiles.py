@@ -130,12 +130,11 @@ class Profiles:
                 raise NotFound
             user = await _locked(session, user_id, disabled=actor_id != user_id)
             check_not_the_last(operators, user_id)
-            turn_ids = await remove_all_content(session, user_id, now)
+            gone = await remove_all_content(session, user_id, now)
             await end_sessions_of(session, user_id)
             await _blank(session, user, now)
             record(session, now, actor_id, "account_deleted", subject=user_id, remote=remote)
-        for turn_id in turn_ids:
-            await self._live.forget(turn_id)
+        await self._live.forget(gone)
 
 
 async def _locked(session: AsyncSession, user_id: UUID, *, disabled: bool = False) -> User:

@@ -3,7 +3,7 @@
 from app.conversations.branches import Branches
 from app.conversations.conversations import Conversations
 from app.conversations.figures import TurnFigures, TurnKind, TurnStatus
-from app.conversations.live import BEYOND_LOGS, LiveText, LiveTurns
+from app.conversations.live import BEYOND_LOGS, GoneTurn, LiveText, LiveTurns
 from app.conversations.views import ConversationSummary, ConversationView, MessageView
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "ConversationSummary",
     "ConversationView",
     "Conversations",
+    "GoneTurn",
     "LiveText",
     "LiveTurns",
     "MessageView",

@@ -3,14 +3,17 @@
 from sqlalchemy import ColumnElement, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from app.conversations.live import GoneTurn
 from app.models import Submission, Turn
 
 
-async def blank_turns(session: AsyncSession, turns: ColumnElement[bool]) -> None:
+async def blank_turns(session: AsyncSession, turns: ColumnElement[bool]) -> list[GoneTurn]:
     """Also forgets the send forms of these turns, so that no form can name what is gone.
 
-    Their system prompts stay named: they belong to the conversation, and go with it.
+    Their system prompts stay named: they belong to the conversation, and go with it. Returns all of them, for those
+    who hold their text elsewhere.
     """
+    gone = [GoneTurn(*row) for row in await session.execute(select(Turn.id, Turn.backend_message_id).where(turns))]
     of_them = select(Turn.id).where(turns).scalar_subquery()
     await session.execute(delete(Submission).where(Submission.turn_id.in_(of_them)))
     await session.execute(
@@ -28,3 +31,4 @@ async def blank_turns(session: AsyncSession, turns: ColumnElement[bool]) -> None
             diverged_offset=None,
         )
     )
+    return gone

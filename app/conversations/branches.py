@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from sqlalchemy import delete, or_, select, update
+from sqlalchemy import delete, or_, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.clock import Clock
@@ -56,8 +56,10 @@ class Branches:
             conversation = await owned_conversation(session, owner_id, conversation_id, lock=True)
             nodes = await load_nodes(session, conversation_id)
             gone = subtree(nodes, _found(nodes, message_id).id)
-            turn_ids = await self._end_turns(session, gone)
-            await blank_turns(session, Turn.id.in_(turn_ids))
+            turns = or_(Turn.user_message_id.in_(gone), Turn.assistant_message_id.in_(gone))
+            ending = update(Turn).where(turns, TURN_IS_LIVE)
+            await session.execute(ending.values(status="stopped", finished_at=self._clock()))
+            gone_turns = await blank_turns(session, turns)
             _leave(conversation, nodes, message_id, gone)
             await session.flush()
             forget = update(Message).where(Message.id == _found(nodes, message_id).parent_id)
@@ -68,16 +70,7 @@ class Branches:
             session.add(
                 AuditEntry(at=now, actor_id=owner_id, action="messages_deleted", subject=conversation.reference)
             )
-        for turn_id in turn_ids:
-            await self._live.forget(turn_id)
-
-    async def _end_turns(self, session: AsyncSession, message_ids: set[UUID]) -> list[UUID]:
-        """Ends a live turn of these messages; the ids of all of theirs."""
-        of_them = or_(Turn.user_message_id.in_(message_ids), Turn.assistant_message_id.in_(message_ids))
-        turn_ids = list(await session.scalars(select(Turn.id).where(of_them)))
-        ending = update(Turn).where(Turn.id.in_(turn_ids), TURN_IS_LIVE)
-        await session.execute(ending.values(status="stopped", finished_at=self._clock()))
-        return turn_ids
+        await self._live.forget(gone_turns)
 
 
 async def _owned_nodes(session: AsyncSession, owner_id: UUID, conversation_id: UUID) -> list[Node]:

@@ -12,7 +12,7 @@ from app.conversations import lifecycle
 from app.conversations.blanking import blank_turns
 from app.conversations.figures import TurnFigures
 from app.conversations.listing import PAGE_LENGTH, Shelf, conversations_on
-from app.conversations.live import BEYOND_LOGS, LiveTurns
+from app.conversations.live import BEYOND_LOGS, GoneTurn, LiveTurns
 from app.conversations.ownership import live_turn_id, owned_conversation, system_prompt_of
 from app.conversations.paging import PageMark
 from app.conversations.tree import Node, active_path, branches_of, leaf_below, load_nodes
@@ -130,9 +130,8 @@ class Conversations:
                 raise NotFound
             if untouched_since is not None and not await _is_untouched(session, conversation_id, untouched_since):
                 raise NotFound
-            turn_ids = list(await session.scalars(select(Turn.id).where(_turns_of(conversation_id))))
             await self._end_live(session, conversation_id)
-            await remove_content(session, conversation)
+            gone = await remove_content(session, conversation)
             now = self._clock()
             conversation.deleted_at = conversation.updated_at = now
             action = "conversation_expired" if expired_at else "conversation_deleted"
@@ -140,8 +139,7 @@ class Conversations:
                 action = "conversation_aged_out"
             actor_id = owner_id if untouched_since is None else None
             session.add(AuditEntry(at=now, actor_id=actor_id, action=action, subject=conversation.reference))
-        for turn_id in turn_ids:
-            await self._live.forget(turn_id)
+        await self._live.forget(gone)
 
     async def _end_live(self, session: AsyncSession, conversation_id: UUID) -> None:
         await session.execute(
@@ -179,12 +177,12 @@ async def _turns_by_answer(session: AsyncSession, conversation_id: UUID) -> dict
     return found
 
 
-async def remove_content(session: AsyncSession, conversation: Conversation) -> None:
+async def remove_content(session: AsyncSession, conversation: Conversation) -> list[GoneTurn]:
     """All text and all hashes of it. What else the row says, and the numbers of its turns, stay."""
     turns = _turns_of(conversation.id)
     used = select(Turn.system_prompt_id).where(turns, Turn.system_prompt_id.is_not(None))
     prompts = {*await session.scalars(used), conversation.system_prompt_id}
-    await blank_turns(session, turns)
+    gone = await blank_turns(session, turns)
     await session.execute(update(Turn).where(turns).values(system_prompt_id=None))
     conversation.title = ""
     conversation.pinned_at = conversation.archived_at = None
@@ -194,6 +192,7 @@ async def remove_content(session: AsyncSession, conversation: Conversation) -> N
     await session.flush()
     await session.execute(delete(Message).where(Message.conversation_id == conversation.id))
     await session.execute(delete(SystemPrompt).where(SystemPrompt.id.in_(prompts - {None})))
+    return gone
 
 
 def _turns_of(conversation_id: UUID) -> ColumnElement[bool]:

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, delete, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.conversations.conversations import remove_content
+from app.conversations.live import GoneTurn
 from app.models import TURN_IS_LIVE, Conversation, Submission, Turn
 
 
@@ -25,21 +26,21 @@ async def ask_turns_to_stop(session: AsyncSession, owner_id: UUID, now: datetime
     return live
 
 
-async def remove_all_content(session: AsyncSession, owner_id: UUID, now: datetime) -> list[UUID]:
+async def remove_all_content(session: AsyncSession, owner_id: UUID, now: datetime) -> list[GoneTurn]:
     """Empties every conversation as deleting it does, temporary and archived ones too, and ends what is live.
 
-    The turns stay, as numbers. Their ids are returned, for the logs that may still hold text.
+    The turns stay, as numbers. They are returned for those who may still hold their text.
     """
     query = select(Conversation).where(Conversation.owner_id == owner_id, Conversation.deleted_at.is_(None))
     conversations = list(await session.scalars(query.order_by(Conversation.id).with_for_update(key_share=True)))
-    turn_ids = list(await session.scalars(select(Turn.id).where(_of(owner_id)).order_by(Turn.id)))
     live = await _locked_live_turns(session, owner_id)
     await session.execute(update(Turn).where(Turn.id.in_(live)).values(status="stopped", finished_at=now))
+    gone: list[GoneTurn] = []
     for conversation in conversations:
-        await remove_content(session, conversation)
+        gone += await remove_content(session, conversation)
         conversation.deleted_at = conversation.updated_at = now
     await session.execute(delete(Submission).where(Submission.owner_id == owner_id))
-    return turn_ids
+    return gone
 
 
 async def _locked_live_turns(session: AsyncSession, owner_id: UUID) -> list[UUID]:

@@ -1,5 +1,6 @@
 """The model servers that turns go to, each with its client."""
 
+import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -10,6 +11,10 @@ from app.settings import Backend
 from inference_client import InferenceClient, InferenceError, Model, Timeouts
 
 WINDOW_WAIT_S = 2.0
+FORGET_WAIT_S = 2.0
+FORGET_PAUSE_S = 0.1
+
+logger = logging.getLogger(__name__)
 
 
 class ServingBackend:
@@ -78,6 +83,23 @@ class Backends:
         """The first one serves every turn."""
         return self._all[0]
 
+    async def forget(self, message_ids: Sequence[str]) -> None:
+        """Let the servers that can drop what they remember of these messages; tried for a few seconds, and logged."""
+        for backend in self._all:
+            if message_ids and backend.settings.forgets:
+                await _forget(backend.client, message_ids)
+
     async def close(self) -> None:
         for backend in self._all:
             await backend.client.aclose()
+
+
+async def _forget(client: InferenceClient, message_ids: Sequence[str]) -> None:
+    """A request that was stopped just now may run for another moment, and is asked about again."""
+    left = message_ids
+    try:
+        with anyio.fail_after(FORGET_WAIT_S):
+            while left := await client.forget(left):
+                await anyio.sleep(FORGET_PAUSE_S)
+    except (InferenceError, TimeoutError) as error:
+        logger.warning("a model server may still remember %d deleted messages (%s)", len(left), type(error).__name__)

@@ -1,7 +1,7 @@
 """The turns of an owner: send, follow, stop. Generating goes on whoever watches."""
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
 import anyio
@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.clock import Clock
-from app.conversations import BEYOND_LOGS, LiveText, TurnKind
+from app.conversations import BEYOND_LOGS, GoneTurn, LiveText, TurnKind
 from app.conversations.owners import ask_turns_to_stop
 from app.conversations.ownership import live_turn_id, owned_conversation
 from app.conversations.tree import load_nodes
@@ -19,6 +19,7 @@ from app.models import TURN_IS_LIVE, Conversation, Turn, User
 from app.prompt import PathMessage
 from app.turns import fitting, following, sending, workers
 from app.turns.acceptance import Acceptance, SendLimits
+from app.turns.backends import Backends
 from app.turns.base_turn import find_base
 from app.turns.bus import Bus
 from app.turns.endings import ROWS_GONE, STOPPED
@@ -36,18 +37,21 @@ _RETRY_AFTER_S = 5
 class LiveLogs:
     """What conversations may ask of running turns."""
 
-    def __init__(self, bus: Bus, jobs: Jobs, rhythm: Rhythm) -> None:
+    def __init__(self, bus: Bus, jobs: Jobs, backends: Backends, rhythm: Rhythm) -> None:
         self._bus = bus
         self._jobs = jobs
+        self._backends = backends
         self._rhythm = rhythm
 
     async def snapshot(self, turn_id: UUID) -> LiveText | None:
         return await self._bus.snapshot(turn_id)
 
-    async def forget(self, turn_id: UUID) -> None:
-        await self._jobs.cut(turn_id, ROWS_GONE, wait=self._rhythm.stop_wait)
-        self._bus.cancel(turn_id)
-        self._bus.drop(turn_id)
+    async def forget(self, turns: Sequence[GoneTurn]) -> None:
+        for turn in turns:
+            await self._jobs.cut(turn.id, ROWS_GONE, wait=self._rhythm.stop_wait)
+            self._bus.cancel(turn.id)
+            self._bus.drop(turn.id)
+        await self._backends.forget([turn.backend_message_id for turn in turns if turn.backend_message_id])
 
 
 class Turns:

@@ -17,7 +17,7 @@ from app.web.error_pages import status_of
 from app.web.forms import field
 from app.web.pages import pages_of
 from app.web.problem_words import error_words
-from app.web.sidebar import around
+from app.web.sidebar import around, server_memory
 from app.web.system_prompt_hints import hints_of
 from app.web.transcript import transcript_values
 from app.web.visit import account_of, house_of, visit_of, wants_fragment
@@ -133,7 +133,7 @@ async def rename(request: Request) -> Response:
 async def confirm_delete(request: Request) -> Response:
     view = await view_of(request)
     count = await house_of(request).branches.count_all(account_of(request).id, view.id)
-    values = {**await around(request), "conversation": view, "count": count}
+    values = {**await around(request), **server_memory(request), "conversation": view, "count": count}
     return pages_of(request).response(request, "delete_conversation.html", **values)
 
 

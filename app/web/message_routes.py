@@ -22,7 +22,7 @@ from app.web.error_pages import headers_of, status_of
 from app.web.forms import field, optional_field
 from app.web.pages import pages_of
 from app.web.problem_words import error_words
-from app.web.sidebar import around
+from app.web.sidebar import around, server_memory
 from app.web.transcript import transcript_values
 from app.web.visit import account_of, house_of, visit_of, wants_fragment
 
@@ -87,7 +87,7 @@ async def confirm_delete_message(request: Request) -> Response:
     count = await house_of(request).branches.count_below(owner, conversation_id, message_id)
     view = await view_of(request, through=message_id)
     shown = next(message for message in view.messages if message.id == message_id)
-    values = {**await around(request), "conversation": view, "message": shown, "count": count}
+    values = {**await around(request), **server_memory(request), "conversation": view, "message": shown, "count": count}
     return pages_of(request).response(request, "delete_message.html", **values)
 
 

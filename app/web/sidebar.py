@@ -19,6 +19,11 @@ async def around(request: Request) -> dict[str, Any]:
     }
 
 
+def server_memory(request: Request) -> dict[str, bool]:
+    """What a page tells whoever is about to delete: whether every model server drops what it remembers."""
+    return {"server_forgets": all(backend.forgets for backend in house_of(request).settings.resolved_backends())}
+
+
 def new_submission_key() -> str:
     return uuid.uuid4().hex
 
