@@ -99,7 +99,7 @@ async def _forget(client: InferenceClient, message_ids: Sequence[str]) -> None:
     left = message_ids
     try:
         with anyio.fail_after(FORGET_WAIT_S):
-            while left := await client.forget(left):
+            while left := await client.forget(left):  # noqa: ASYNC110 - nobody tells us when it ends there
                 await anyio.sleep(FORGET_PAUSE_S)
     except (InferenceError, TimeoutError) as error:
         logger.warning("a model server may still remember %d deleted messages (%s)", len(left), type(error).__name__)
