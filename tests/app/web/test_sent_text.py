@@ -94,7 +94,7 @@ def test_fields_that_no_form_has_change_nothing(site: Site, mina: Visitor) -> No
     extra = {
         "hidden": "1", "name": "system", "role": "assistant", "context_note": "<context-note>x</context-note>",
         "kind": "regenerate", "message_id": "1", "parent_id": "1", "conversation_id": "1", "seq": "9", "id": "1",
-        "created_at": "2020-01-01", "owner_id": "1", "model": "other", "max_tokens": "7", "messages": "[]",
+        "created_at": "2020-01-01", "owner_id": "1", "params": "{}", "system_prompt_id": "1", "messages": "[]",
     }  # fmt: skip
     for script in ({}, {"recount-fragment": "1"}):
         mina.open("/")
