@@ -87,6 +87,8 @@ def test_temporary_conversation_is_listed_nowhere_and_ends_with_the_session(page
 
 def test_model_is_chosen_and_all_data_is_downloaded(site: RunningSite, page: Page) -> None:
     site.backend.models.append({"type": "model", "id": "second", "display_name": "The second"})
+    site.restart()  # The list of models may be known from a page before.
+    page.goto("/")
     site.backend.script(*answer("기억할 답"))
     say(page, "기억해 줘")
     wait_until_complete(page, 1)
