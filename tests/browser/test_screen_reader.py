@@ -1,4 +1,4 @@
-"""What a screen reader is told while an answer is written, and where the focus is after each step."""
+"""Where the focus is after each step."""
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
