@@ -64,14 +64,15 @@ def expected_reread(base: Reported) -> ExpectedRead:
 
 
 def shortfall(expected: int | None, reported: Reported) -> int | None:
-    """Expected tokens that were computed again; None where a part is unknown.
+    """Expected tokens that were computed again; None where a part is unknown."""
+    readable, cached = capped(expected, reported), reported.cached_tokens
+    return None if readable is None or cached is None else max(0, readable - cached)
 
-    One token of a prompt is always computed, so at most prompt - 1 can be expected.
-    """
-    prompt, cached = reported.prompt_tokens, reported.cached_tokens
-    if expected is None or prompt is None or cached is None:
-        return None
-    return max(0, min(expected, prompt - 1) - cached)
+
+def capped(expected: int | None, reported: Reported) -> int | None:
+    """What can be expected of this prompt, whose last token is always computed; None where a part is unknown."""
+    prompt = reported.prompt_tokens
+    return None if expected is None or prompt is None else min(expected, prompt - 1)
 
 
 def _sum(*parts: int | None) -> int | None:

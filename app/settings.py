@@ -1,12 +1,39 @@
 """Every setting of the app, read once from the environment or `.env` into a frozen object."""
 
+import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator
 from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from redis.asyncio.connection import parse_url
+
+_REUSE_RULE = re.compile(r"(?:(block|breakpoint)\(([1-9]\d{0,5})\)|token|none)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class ReuseRule:
+    """`size` in tokens: of a block, or the shortest prefix that is kept; 1 where every token counts."""
+
+    kind: Literal["token", "block", "breakpoint", "none"]
+    size: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.kind}({self.size})" if self.kind in ("block", "breakpoint") else self.kind
+
+    @property
+    def granularity(self) -> int | None:
+        """What is missed of less than so many tokens is rounding; None where nothing is reused."""
+        return None if self.kind == "none" else self.size
+
+
+def _parse_reuse_rule(value: object) -> object:
+    match = _REUSE_RULE.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise PydanticCustomError("reuse_rule", "must be token, block(N), breakpoint(N) or none, with N from 1")
+    return {"kind": match[1] or match[0], "size": int(match[2] or 1)}
 
 
 class Backend(BaseModel):
@@ -28,6 +55,32 @@ class Backend(BaseModel):
     )
     early_message_start: bool = Field(
         default=False, description="Whether `message_start` comes at admission, before the prefill."
+    )
+    reuse_rule: Annotated[ReuseRule, BeforeValidator(_parse_reuse_rule)] = Field(
+        default=ReuseRule("token"),
+        description="What it reuses: `token`, `block(16)` for whole blocks, `breakpoint(1024)` for marked prefixes of"
+        " so many tokens or more, or `none`.",
+    )
+    cache_lifetime_s: float | None = Field(
+        default=None,
+        gt=0,
+        description="How long it keeps a prompt that nobody asks for, in seconds; empty means as room allows.",
+    )
+    cache_control: bool = Field(
+        default=False, description="Whether it must be asked to cache: `cache_control` is then sent with every request."
+    )
+    session_header: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9-]{1,64}$",
+        description="Name of a header that carries an id of the conversation, for routers that keep it on one server.",
+    )
+    diagnostics: bool = Field(
+        default=False,
+        description="Whether it takes `diagnostics` and says why it missed, as the bundled server does.",
+    )
+    inspection: bool = Field(
+        default=False,
+        description="Whether it shows tokens, attention and its cache to us, as the bundled server does.",
     )
     forgets: bool = Field(
         default=False,
@@ -67,6 +120,14 @@ class Settings(BaseSettings):
     )
     backends: tuple[Backend, ...] = Field(
         default=(), description="Model servers as a JSON list; empty means the bundled one."
+    )
+    allow_shared_cache: bool = Field(
+        default=False,
+        description="Allows several users on a backend that does not separate their caches (`isolation` is `none`).",
+    )
+    operators_read_text: bool = Field(
+        default=False,
+        description="Lets operators read titles and texts of other people's conversations; every view is audited.",
     )
     setup_code: SecretStr | None = Field(
         default=None, description="Fixes the one-time code of the first account, for automation."
@@ -127,6 +188,8 @@ class Settings(BaseSettings):
                 api_key=self.inference_key,
                 early_message_start=True,
                 prefill=True,
+                diagnostics=True,
+                inspection=True,
                 forgets=True,
             ),
         )

@@ -7,6 +7,7 @@ from inference_client.errors import (
     ConnectFailed,
     ConnectionLost,
     FirstTokenTimeout,
+    Gone,
     IdleTimeout,
     InferenceError,
     InvalidRequest,
@@ -30,18 +31,31 @@ from inference_client.events import (
     StreamEvent,
     TextDelta,
 )
-from inference_client.messages import Message, Model, Usage
+from inference_client.inspection import (
+    AttentionRow,
+    CacheState,
+    Comparison,
+    MessageTokens,
+    ShownToken,
+    TokenPiece,
+    WeighedToken,
+)
+from inference_client.messages import Message, Model, PrefixCache, Usage
 from inference_client.retry import RetryPolicy
 from inference_client.stream import MessageStream
 from inference_client.timeouts import Timeouts
 
 __all__ = [
+    "AttentionRow",
     "AuthenticationFailed",
     "BlockStart",
     "BlockStop",
+    "CacheState",
+    "Comparison",
     "ConnectFailed",
     "ConnectionLost",
     "FirstTokenTimeout",
+    "Gone",
     "IdleTimeout",
     "InferenceClient",
     "InferenceError",
@@ -51,21 +65,26 @@ __all__ = [
     "MessageStart",
     "MessageStop",
     "MessageStream",
+    "MessageTokens",
     "Model",
     "NotFound",
     "Overloaded",
     "Ping",
     "Prefill",
+    "PrefixCache",
     "ProtocolError",
     "RateLimited",
     "RequestTooLarge",
     "RetryPolicy",
     "ServerFault",
+    "ShownToken",
     "StatusError",
     "StreamEvent",
     "TextDelta",
     "Timeouts",
+    "TokenPiece",
     "TransportError",
     "Usage",
+    "WeighedToken",
     "encode_body",
 ]

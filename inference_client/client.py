@@ -1,4 +1,4 @@
-"""The Messages API as four operations, one of the bundled server, and a look at whether the backend is there.
+"""The Messages API as four operations, those of the bundled server, and a look at whether the backend is there.
 
 Adds nothing to a body: `encode_body` of it is what goes out.
 """
@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
+from urllib.parse import quote
 
 import anyio
 import httpx
@@ -16,6 +17,16 @@ import httpx
 from inference_client.connection import Connection, body_chunks, read_body
 from inference_client.encoding import encode_body
 from inference_client.errors import NotFound, ProtocolError
+from inference_client.inspection import (
+    AttentionRow,
+    CacheState,
+    Comparison,
+    MessageTokens,
+    parse_attention,
+    parse_cache,
+    parse_comparison,
+    parse_tokens,
+)
 from inference_client.messages import Message, Model
 from inference_client.retry import RetryPolicy
 from inference_client.server_sent_events import server_sent_events
@@ -99,6 +110,26 @@ class InferenceClient:
         content = encode_body({"ids": list(message_ids)})
         return parse_running(await self._fetch("POST", "/v1/messages/forget", content, self._short_timeouts))
 
+    async def tokens(self, message_id: str) -> MessageTokens:
+        """NotFound where the server does not know the message, or not any more; a refusal without its key."""
+        return parse_tokens(await self._fetch("GET", f"{_message_path(message_id)}/tokens", None, self._short_timeouts))
+
+    async def attention(
+        self, message_id: str, *, position: int, layer: int, head: int | Literal["mean"], top: int
+    ) -> AttentionRow:
+        """NotFound as `tokens`; InvalidRequest for what there is not; Gone once the KV has been evicted."""
+        content = encode_body({"position": position, "layer": layer, "head": head, "top": top})
+        path = f"{_message_path(message_id)}/attention"
+        return parse_attention(await self._fetch("POST", path, content, self._short_timeouts))
+
+    async def compare(self, a: Mapping[str, object], b: Mapping[str, object]) -> Comparison:
+        """How many tokens two bodies share from the first on. Neither is run."""
+        content = encode_body({"a": dict(a), "b": dict(b)})
+        return parse_comparison(await self._fetch("POST", "/v1/messages/compare", content, self._short_timeouts))
+
+    async def cache(self) -> CacheState:
+        return parse_cache(await self._fetch("GET", "/v1/cache", None, self._short_timeouts))
+
     async def check(self) -> None:
         """Raises InferenceError unless the backend says that it is well: at `/health`, else by listing its models."""
         try:
@@ -124,6 +155,10 @@ class InferenceClient:
             raise too_late from None
         finally:
             await response.aclose()
+
+
+def _message_path(message_id: str) -> str:
+    return f"/v1/messages/{quote(message_id, safe='')}"
 
 
 def _expect_event_stream(response: httpx.Response) -> None:

@@ -11,6 +11,7 @@ InferenceError
     ├── InvalidRequest       400
     ├── AuthenticationFailed 401, 403
     ├── NotFound             404
+    ├── Gone                 410
     ├── RequestTooLarge      413
     ├── RateLimited          429
     ├── Overloaded           529, and a 503 that says so
@@ -80,6 +81,10 @@ class NotFound(StatusError):
     pass
 
 
+class Gone(StatusError):
+    pass
+
+
 class RequestTooLarge(StatusError):
     pass
 
@@ -104,6 +109,7 @@ def class_for_status(status: int, error_type: str) -> type[StatusError]:
         401: AuthenticationFailed,
         403: AuthenticationFailed,
         404: NotFound,
+        410: Gone,
         413: RequestTooLarge,
         429: RateLimited,
         529: Overloaded,

@@ -20,8 +20,24 @@ class Usage:
 
 
 @dataclass(frozen=True)
+class PrefixCache:
+    """What a server that can tell says of one request, in tokens; None where it promised or met nothing."""
+
+    outcome: str
+    expected_tokens: int | None = None
+    matched_tokens: int | None = None
+    diverged_at_token: int | None = None
+    diverged_in: str | None = None
+    serving_id: str | None = None
+
+
+@dataclass(frozen=True)
 class Message:
-    """`text` is the text of all text blocks, joined."""
+    """`text` is the text of all text blocks, joined.
+
+    `prefix_cache` is None where the server does not tell. `previous_found` is whether it knew the message that the
+    request's `diagnostics` named, None where none was named or nothing was said of it.
+    """
 
     id: str
     model: str
@@ -29,6 +45,8 @@ class Message:
     stop_reason: str | None
     stop_sequence: str | None
     usage: Usage
+    prefix_cache: PrefixCache | None = None
+    previous_found: bool | None = None
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import from_json
 
 from inference_client.errors import ProtocolError, StatusError, class_for_status
-from inference_client.messages import Message, Model, Usage
+from inference_client.messages import Message, Model, PrefixCache, Usage
 
 Shape = TypeVar("Shape", bound=BaseModel)
 
@@ -24,6 +24,34 @@ class BlockShape(BaseModel):
         return (self.text or "") if self.type in ("text", "text_delta") else ""
 
 
+Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:-]{1,64}$")]
+
+
+class _PrefixCacheShape(BaseModel):
+    outcome: Word
+    expected_tokens: int | None = None
+    matched_tokens: int | None = None
+    diverged_at_token: int | None = None
+    diverged_in: Word | None = None
+    serving_id: Word | None = None
+
+
+class _MissReasonShape(BaseModel):
+    type: str
+
+
+class _DiagnosticsShape(BaseModel):
+    cache_miss_reason: _MissReasonShape | None = None
+
+
+def _or_none(value: object, handler: ValidatorFunctionWrapHandler) -> object:
+    """What is only told beside an answer never spoils it."""
+    try:
+        return handler(value)
+    except ValidationError:
+        return None
+
+
 class MessageShape(BaseModel):
     id: str
     model: str
@@ -31,11 +59,27 @@ class MessageShape(BaseModel):
     stop_reason: str | None = None
     stop_sequence: str | None = None
     usage: Usage | None = None
+    prefix_cache: Annotated[_PrefixCacheShape | None, WrapValidator(_or_none)] = None
+    diagnostics: Annotated[_DiagnosticsShape | None, WrapValidator(_or_none)] = None
 
     def value(self) -> Message:
         text = "".join(block.shown_text() for block in self.content or ())
-        usage = self.usage or Usage()
-        return Message(self.id, self.model, text, self.stop_reason, self.stop_sequence, usage)
+        return Message(
+            self.id,
+            self.model,
+            text,
+            self.stop_reason,
+            self.stop_sequence,
+            self.usage or Usage(),
+            PrefixCache(**dict(self.prefix_cache)) if self.prefix_cache else None,
+            self._previous_found(),
+        )
+
+    def _previous_found(self) -> bool | None:
+        if "diagnostics" not in self.model_fields_set:
+            return None
+        reason = self.diagnostics.cache_miss_reason if self.diagnostics else None
+        return reason is None or reason.type != "previous_message_not_found"
 
 
 class ErrorDetail(BaseModel):

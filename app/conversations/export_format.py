@@ -109,8 +109,13 @@ class ExportedTurn(_Part):
     expected_read_tokens: Count | None
     expected_is_minimum: bool | None
     shortfall_tokens: Count | None
+    known_cause: Annotated[str, Field(pattern=r"^[a-z_]{1,32}$")] | None = None
+    server_outcome: Annotated[str, Field(pattern=r"^[a-z_]{1,32}$")] | None = None
+    server_expected_tokens: Count | None = None
+    diverged_token: Count | None = None
     outcome: Annotated[str, Field(pattern=r"^[a-z_]{1,32}$")] | None
     fault: bool | None
+    law_mismatch: bool | None = None
     diverged_where: Annotated[Name, Field(max_length=64)] | None
     diverged_offset: Count | None
     diverged_kind: Annotated[str, Field(pattern=r"^[a-z_]{1,16}$")] | None

@@ -6,20 +6,28 @@ from typing import Literal
 from uuid import UUID
 
 from app.accounting import Reported
-from app.models import Turn
+from app.cache_outcomes import Outcome
+from app.models import LIVE_STATES, Turn
 
 TurnStatus = Literal["queued", "running", "completed", "stopped", "interrupted", "failed"]
 TurnKind = Literal["question", "edit", "regenerate", "continue", "retry"]
+
+
+def outcome_of(status: str, stored: str | None) -> Outcome:
+    """As stored; an imported file may have a word that is none of ours, or none at all."""
+    if status in LIVE_STATES:
+        return Outcome.PENDING
+    return Outcome(stored) if stored in set(Outcome) else Outcome.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
 class TurnFigures:
     """Usage in tokens under its wire names, times in milliseconds.
 
-    `outcome` names a known reason for a shortfall: `model_switched` or `system_prompt_edited` since the base turn,
-    `history_trimmed` by this turn, or None. `history_start_message_id` is the first message that was sent, None for
-    the root. `prefill_chars` is how much of its answer stood there before a turn that continues it. `model` is known
-    once the request was about to be written.
+    `fault`: its shortfall counts as lost. `law_mismatch`: the server promised something else than the cache law.
+    `diverged_where` is `system` or `messages.2`, `diverged_offset` in characters, `diverged_token` a position.
+    `history_start_message_id` is the first message that was sent, None for the root. `prefill_chars` is how much of its
+    answer stood there before a turn that continues it. `model` is known once the request was about to be written.
     """
 
     id: UUID
@@ -42,16 +50,26 @@ class TurnFigures:
     duration_ms: int | None
     created_at: datetime
     finished_at: datetime | None
-    outcome: str | None = None
+    outcome: Outcome = Outcome.PENDING
+    fault: bool | None = None
+    law_mismatch: bool | None = None
+    backend: str | None = None
+    serving_id: str | None = None
+    backend_message_id: str | None = None
+    diverged_where: str | None = None
+    diverged_offset: int | None = None
+    diverged_kind: str | None = None
+    diverged_token: int | None = None
     history_start_message_id: UUID | None = None
     prefill_chars: int | None = None
     model: str | None = None
 
     @classmethod
     def of(cls, turn: Turn) -> "TurnFigures":
-        names = [name for name in cls.__slots__ if name != "expected_is_minimum"]
+        names = [name for name in cls.__slots__ if name not in ("expected_is_minimum", "outcome")]
         values = {name: getattr(turn, name) for name in names}
-        return cls(expected_is_minimum=bool(turn.expected_is_minimum), **values)
+        outcome = outcome_of(turn.status, turn.outcome)
+        return cls(expected_is_minimum=bool(turn.expected_is_minimum), outcome=outcome, **values)
 
     @property
     def reported(self) -> Reported:

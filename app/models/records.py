@@ -3,17 +3,30 @@
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ForeignKey, String, Text
+from sqlalchemy import ForeignKey, Index, String, Text, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.database.base import Base
 from app.database.types import UtcDateTime, new_id
+
+_SERVER_START = text("kind = 'server_start'")
 
 
 class ServingEvent(Base):
     """Something that charts mark: a server start, an app start, a changed setting."""
 
     __tablename__ = "events"
+    __table_args__ = (
+        # A start of a server is seen by every process, and stored once.
+        Index(
+            "uq_events_server_start",
+            "backend",
+            "serving_id",
+            unique=True,
+            sqlite_where=_SERVER_START,
+            postgresql_where=_SERVER_START,
+        ),
+    )
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=new_id)
     kind: Mapped[str] = mapped_column(String(32))

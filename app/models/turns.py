@@ -65,8 +65,16 @@ class Turn(Base):
     expected_read_tokens: Mapped[int | None]
     expected_is_minimum: Mapped[bool | None]
     shortfall_tokens: Mapped[int | None]
+    # Known before the request: why it will read less than the base turn has left.
+    known_cause: Mapped[str | None] = mapped_column(String(32))
+    # What the server itself said: its word, what it had expected, and the first token that was another one.
+    server_outcome: Mapped[str | None] = mapped_column(String(32))
+    server_expected_tokens: Mapped[int | None]
+    diverged_token: Mapped[int | None]
+    # Named when the turn ends; NULL until then.
     outcome: Mapped[str | None] = mapped_column(String(32))
     fault: Mapped[bool | None]
+    law_mismatch: Mapped[bool | None]
     diverged_where: Mapped[str | None] = mapped_column(String(64))
     diverged_offset: Mapped[int | None]
     diverged_kind: Mapped[str | None] = mapped_column(String(16))
