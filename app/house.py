@@ -101,7 +101,9 @@ async def open_house(
         jobs = Jobs(Workshop(database, backends, bus, clock, secret, rhythm))
         worker_id = new_id()
         process = process or Process.own()
-        checkpointer = Checkpointer(database, jobs, bus, clock, worker_id=worker_id, process=process, rhythm=rhythm)
+        checkpointer = Checkpointer(
+            database, jobs, bus, backends, clock, worker_id=worker_id, process=process, rhythm=rhythm
+        )
         turns = Turns(
             database,
             jobs,
@@ -204,7 +206,7 @@ def _house(
         ),
         search=Search(database),
         choices=Choices(database, default_system_prompt=settings.default_system_prompt or ""),
-        offered_models=OfferedModels(backends),
+        offered_models=OfferedModels(backends, rhythm),
         exports=Exports(database, clock, secret),
         imports=Imports(database, clock, secret),
         turns=turns,

@@ -79,15 +79,17 @@ class InferenceClient:
         return parse_message(await self._fetch("POST", "/v1/messages", encode_body(body), timeouts))
 
     @asynccontextmanager
-    async def stream(self, body: Mapping[str, object]) -> AsyncIterator[MessageStream]:
-        """Leaving the context, also by cancellation, closes the connection unless the answer had ended.
+    async def stream(
+        self, body: Mapping[str, object], headers: Mapping[str, str] | None = None
+    ) -> AsyncIterator[MessageStream]:
+        """`headers` are sent beside our own. Leaving the context, also by cancellation, closes the connection unless the answer had ended.
 
         Raises ValueError for a body that does not ask for a stream.
         """
         if body.get("stream") is not True:
             raise ValueError("stream() needs a body with stream: true")
         response, patience = await self._connection.open(
-            "POST", "/v1/messages", _EVENT_STREAM, encode_body(body), self._timeouts
+            "POST", "/v1/messages", _EVENT_STREAM, encode_body(body), self._timeouts, headers
         )
         try:
             _expect_event_stream(response)

@@ -4,7 +4,7 @@ import json
 import secrets
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 from uuid import UUID
 
 from sqlalchemy import select, update
@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from app import history as histories
 from app import prompt
 from app.context_note import write_note
+from app.cache_outcomes import Outcome
 from app.conversations import TurnFigures
 from app.conversations.choices import check_offered
 from app.conversations.conversations import store_system_prompt
@@ -22,6 +23,7 @@ from app.conversations.references import new_reference
 from app.conversations.temporary import KEPT_FOR
 from app.conversations.tree import Node, active_path, load_nodes, remember_path
 from app.database.types import new_id
+from app.divergence import find_divergence
 from app.errors import Conflict, NotFound
 from app.models import Conversation, Message, Submission, SystemPrompt, Turn, User
 from app.text import first_words, is_blank
@@ -33,8 +35,10 @@ from app.turns.plan import Plan
 from app.turns.question import Question
 from app.turns.requests import SentTurn
 
-SYSTEM_PROMPT_EDITED = "system_prompt_edited"
-HISTORY_TRIMMED = "history_trimmed"
+SYSTEM: Final = "system"
+VOLATILE_EDITS: Final = 3
+VOLATILE_TURNS: Final = 10
+"""A system prompt that has changed in so many of so many turns changes by itself."""
 
 
 async def locked_user(session: AsyncSession, owner_id: UUID) -> User:
@@ -94,8 +98,9 @@ async def store_turn(
         conversation.expires_at = acceptance.now + KEPT_FOR
     path = active_path(await load_nodes(session, conversation.id), answer_id)
     await remember_path(session, path)
-    plan = _plan(conversation, path, placement.prefix, turn, system_prompt, user.id, acceptance)
-    await _hash_path(session, path, plan.salt)
+    base = await session.get(Turn, turn.base_turn_id) if turn.base_turn_id else None
+    plan = _plan(conversation, path, placement.prefix, turn, base, system_prompt, user.id, acceptance)
+    await _hash_path(session, turn, path, plan.salt)
     submission = Submission(
         owner_id=user.id,
         submission_key=question.submission_key,
@@ -200,7 +205,7 @@ async def _turn(
     system_prompt: str,
 ) -> Turn:
     base, expected = await find_base(session, question.kind, placement)
-    return Turn(
+    turn = Turn(
         id=question.turn_id,
         conversation_id=conversation.id,
         purpose="chat",
@@ -214,9 +219,11 @@ async def _turn(
         worker_id=acceptance.worker_id,
         expected_read_tokens=expected.tokens,
         expected_is_minimum=expected.minimum,
-        outcome=SYSTEM_PROMPT_EDITED if base and await _edited_since(session, base, system_prompt) else None,
         created_at=acceptance.now,
     )
+    if base is not None:
+        await _compare_system_prompts(session, turn, base, system_prompt)
+    return turn
 
 
 def _trim(turn: Turn, cut: Cut, placement: Placement, asked_id: UUID) -> None:
@@ -224,13 +231,32 @@ def _trim(turn: Turn, cut: Cut, placement: Placement, asked_id: UUID) -> None:
     if cut.leaf_id != (placement.history[-1].id if placement.history else None):
         raise Conflict("This conversation has changed in another window; send again.")
     turn.history_start_message_id = cut.start_id or asked_id
-    turn.outcome = turn.outcome or HISTORY_TRIMMED
+    if turn.known_cause != Outcome.SYSTEM_PROMPT_EDITED:
+        turn.known_cause = Outcome.HISTORY_TRIMMED
+    turn.diverged_where = turn.diverged_where or "messages.0"
 
 
-async def _edited_since(session: AsyncSession, base: Turn, system_prompt: str) -> bool:
+async def _compare_system_prompts(session: AsyncSession, turn: Turn, base: Turn, system_prompt: str) -> None:
     """By the texts: an edit that was taken back makes a new row and the same prompt."""
     earlier = await session.get(SystemPrompt, base.system_prompt_id) if base.system_prompt_id else None
-    return system_prompt != (earlier.text if earlier else "")
+    divergence = find_divergence(earlier.text if earlier else "", system_prompt)
+    if divergence is None:
+        return
+    turn.diverged_where = SYSTEM
+    turn.diverged_offset, turn.diverged_kind = divergence.offset, divergence.kind
+    volatile = await _changes_by_itself(session, base.conversation_id)
+    turn.known_cause = Outcome.VOLATILE_SYSTEM_PROMPT if volatile else Outcome.SYSTEM_PROMPT_EDITED
+
+
+async def _changes_by_itself(session: AsyncSession, conversation_id: UUID | None) -> bool:
+    """Whether one more change of the system prompt is one too many."""
+    newest = (
+        select(Turn.diverged_where)
+        .where(Turn.conversation_id == conversation_id, Turn.purpose == "chat")
+        .order_by(Turn.id.desc())
+        .limit(VOLATILE_TURNS - 1)
+    )
+    return list(await session.scalars(newest)).count(SYSTEM) >= VOLATILE_EDITS - 1
 
 
 def _params(conversation: Conversation, limits: SendLimits) -> str:
@@ -243,6 +269,7 @@ def _plan(
     path: Sequence[Node],
     prefix: str,
     turn: Turn,
+    base: Turn | None,
     system_prompt: str,
     owner_id: UUID,
     acceptance: Acceptance,
@@ -256,20 +283,26 @@ def _plan(
         owner_id=owner_id,
         system_prompt=system_prompt,
         path=tuple(prompt.PathMessage(node.role, node.text, node.context_note) for node in sent),
-        prefix=prefix,
         model=conversation.model,
         max_tokens=json.loads(turn.params)["max_tokens"],
         salt=conversation.salt or b"",
         expected_read_tokens=turn.expected_read_tokens,
         accepted_at=acceptance.accepted_at,
         params=Params.parse(conversation.params),
+        prefix=prefix,
+        base_backend=base.backend if base else None,
+        base_message_id=base.backend_message_id if base else None,
     )
 
 
-async def _hash_path(session: AsyncSession, path: Sequence[Node], salt: bytes) -> None:
-    """A message gets the hash of what is sent when it is sent whole for the first time; the answer grows yet."""
-    for node in path[:-1]:
-        if node.sent_sha256 is None and not is_blank(node.text):
-            sent = prompt.PathMessage(node.role, node.text, node.context_note)
-            digest = prompt.message_sha256(salt, sent)
+async def _hash_path(session: AsyncSession, turn: Turn, path: Sequence[Node], salt: bytes) -> None:
+    """A message gets the hash of what is sent when it is sent whole for the first time; the answer grows yet.
+
+    One that has another hash now is not what the model has seen.
+    """
+    for place, node in enumerate(node for node in path[:-1] if not is_blank(node.text)):
+        digest = prompt.message_sha256(salt, prompt.PathMessage(node.role, node.text, node.context_note))
+        if node.sent_sha256 is None:
             await session.execute(update(Message).where(Message.id == node.id).values(sent_sha256=digest))
+        elif node.sent_sha256 != digest and turn.diverged_where is None:
+            turn.known_cause, turn.diverged_where = Outcome.PREFIX_CHANGED, f"messages.{place}"
