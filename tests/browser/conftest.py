@@ -73,9 +73,11 @@ def running_site(path: Path, backend: ScriptedBackend) -> Iterator[RunningSite]:
         server = LiveServer(app_on(database_file, backend_server.url))
         server.start()
         site = RunningSite(server.url, database_file, backend, server=server, backend_url=backend_server.url)
-        yield site
-        site.close()
-        site.server.stop()
+        try:
+            yield site
+        finally:
+            site.close()
+            site.server.stop()
 
 
 @pytest.fixture
