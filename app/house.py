@@ -204,7 +204,7 @@ def _house(
         ),
         search=Search(database),
         choices=Choices(database, default_system_prompt=settings.default_system_prompt or ""),
-        offered_models=OfferedModels(backends),
+        offered_models=OfferedModels(backends, rhythm),
         exports=Exports(database, clock, secret),
         imports=Imports(database, clock, secret),
         turns=turns,

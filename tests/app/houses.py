@@ -16,6 +16,8 @@ from app.turns import SendRequest, SentTurn, TurnEvent
 from app.turns.rhythm import Rhythm
 
 START = datetime(2026, 11, 29, 9, 30, tzinfo=UTC)
+# A list of models that comes late is one that does not come; a busy machine must not decide which it is.
+PATIENT = Rhythm(list_patience=10)
 QUICK = Rhythm(checkpoint=0.05, heartbeat=0.05, reap=0.05, poll=0.02, store_pauses=(0.01, 0.05), last_tries=0.1)
 
 
