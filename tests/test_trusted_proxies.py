@@ -1,6 +1,7 @@
 """Whose word counts for a browser's address: nobody's, but for the proxies that are named."""
 
 import re
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -23,19 +24,20 @@ def test_made_up_addresses_do_not_get_around_the_limit(tmp_path: Path, proxies: 
         url = f"http://127.0.0.1:{port}"
         visitor = Visitor(url)
         code = re.findall(r"/setup\?code=(\S+)", process.output)[0]
-        visitor.open(f"/setup?code={code}")
-        visitor.submit("/setup", name="mina", password="a long enough password")
-        visitor.client.close()
+        with closing(visitor.client):
+            visitor.open(f"/setup?code={code}")
+            visitor.submit("/setup", name="mina", password="a long enough password")
         assert (429 in statuses_of_tries(url)) is refused
 
 
 def statuses_of_tries(url: str) -> set[int]:
     guesser = Visitor(url)
-    guesser.open("/sign-in")
-    fields = {**guesser.form("/sign-in").fields, "name": "mina", "password": "wrong password"}
     statuses = set()
-    for number in range(14):
-        response: httpx.Response = guesser.post("/sign-in", headers={"x-forwarded-for": f"10.0.0.{number}"}, **fields)
-        statuses.add(response.status_code)
-    guesser.client.close()
+    with closing(guesser.client):
+        guesser.open("/sign-in")
+        fields = {**guesser.form("/sign-in").fields, "name": "mina", "password": "wrong password"}
+        for number in range(14):
+            headers = {"x-forwarded-for": f"10.0.0.{number}"}
+            response: httpx.Response = guesser.post("/sign-in", headers=headers, **fields)
+            statuses.add(response.status_code)
     return statuses

@@ -60,7 +60,7 @@ async def find_submission(session: AsyncSession, owner_id: UUID, question: Quest
     if submission is None:
         return None
     if submission.body_sha256 != question.body_sha256:
-        raise Conflict("This form was sent before with another text.", submission.turn_id)
+        raise Conflict("This form was sent before with other content.", submission.turn_id)
     query = select(Turn.conversation_id, Turn.id, Turn.user_message_id, Turn.assistant_message_id).where(
         Turn.id == submission.turn_id
     )

@@ -146,6 +146,9 @@ def ending_words(figures: TurnFigures, language: Language) -> str:
         "stop_sequence": language.gettext("stopped at a stop text"),
         "refusal": language.gettext("declined by the model"),
         "model_context_window_exceeded": language.gettext("stopped where the context window ends"),
+        # The app offers no tools; another model server may have some of its own.
+        "tool_use": language.gettext("stopped to use a tool"),
+        "pause_turn": language.gettext("paused by the model server"),
     }
     reason = figures.stop_reason
     if reason is None:
