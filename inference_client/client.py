@@ -82,8 +82,9 @@ class InferenceClient:
     async def stream(
         self, body: Mapping[str, object], headers: Mapping[str, str] | None = None
     ) -> AsyncIterator[MessageStream]:
-        """`headers` are sent beside our own. Leaving the context, also by cancellation, closes the connection unless the answer had ended.
+        """Leaving the context, also by cancellation, closes the connection unless the answer had ended.
 
+        `headers` are sent beside our own.
         Raises ValueError for a body that does not ask for a stream.
         """
         if body.get("stream") is not True:

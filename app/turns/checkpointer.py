@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 class Checkpointer:
-    """Writes what has grown, reads stop flags, beats the heart, ends turns of dead workers, and names their outcomes."""
+    """Writes what has grown, reads stop flags, beats the heart, ends turns of dead workers and names their outcomes."""
 
     def __init__(
         self,

@@ -16,16 +16,16 @@ from sqlalchemy.exc import SQLAlchemyError
 from app import prompt
 from app.clock import Clock
 from app.database import Database
-from app.settings import Backend
 from app.models import Turn
+from app.settings import Backend
 from app.text import clean_answer_text
 from app.turns import endings, turn_rows
 from app.turns.answer import Answer
 from app.turns.backends import Backends, ServingBackend
 from app.turns.bus import Bus
 from app.turns.endings import Ending
-from app.turns.naming import name_turns
 from app.turns.live_markdown import RenderingRoom
+from app.turns.naming import name_turns
 from app.turns.plan import Plan
 from app.turns.publisher import Publisher
 from app.turns.rhythm import Rhythm

@@ -4,7 +4,7 @@ import json
 import secrets
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final, Literal
+from typing import Literal
 from uuid import UUID
 
 from sqlalchemy import select, update
@@ -13,7 +13,6 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from app import history as histories
 from app import prompt
 from app.context_note import write_note
-from app.cache_outcomes import Outcome
 from app.conversations import TurnFigures
 from app.conversations.choices import check_offered
 from app.conversations.conversations import store_system_prompt
@@ -23,22 +22,17 @@ from app.conversations.references import new_reference
 from app.conversations.temporary import KEPT_FOR
 from app.conversations.tree import Node, active_path, load_nodes, remember_path
 from app.database.types import new_id
-from app.divergence import find_divergence
 from app.errors import Conflict, NotFound
-from app.models import Conversation, Message, Submission, SystemPrompt, Turn, User
-from app.text import first_words, is_blank
+from app.models import Conversation, Message, Submission, Turn, User
+from app.text import first_words
 from app.turns.acceptance import Acceptance, SendLimits, check_live
 from app.turns.base_turn import find_base
 from app.turns.fitting import Cut
+from app.turns.known_causes import compare_system_prompts, hash_path, mark_cut
 from app.turns.placement import Placement, may_continue, place
 from app.turns.plan import Plan
 from app.turns.question import Question
 from app.turns.requests import SentTurn
-
-SYSTEM: Final = "system"
-VOLATILE_EDITS: Final = 3
-VOLATILE_TURNS: Final = 10
-"""A system prompt that has changed in so many of so many turns changes by itself."""
 
 
 async def locked_user(session: AsyncSession, owner_id: UUID) -> User:
@@ -100,7 +94,7 @@ async def store_turn(
     await remember_path(session, path)
     base = await session.get(Turn, turn.base_turn_id) if turn.base_turn_id else None
     plan = _plan(conversation, path, placement.prefix, turn, base, system_prompt, user.id, acceptance)
-    await _hash_path(session, turn, path, plan.salt)
+    await hash_path(session, turn, path, plan.salt)
     submission = Submission(
         owner_id=user.id,
         submission_key=question.submission_key,
@@ -222,7 +216,7 @@ async def _turn(
         created_at=acceptance.now,
     )
     if base is not None:
-        await _compare_system_prompts(session, turn, base, system_prompt)
+        await compare_system_prompts(session, turn, base, system_prompt)
     return turn
 
 
@@ -231,32 +225,7 @@ def _trim(turn: Turn, cut: Cut, placement: Placement, asked_id: UUID) -> None:
     if cut.leaf_id != (placement.history[-1].id if placement.history else None):
         raise Conflict("This conversation has changed in another window; send again.")
     turn.history_start_message_id = cut.start_id or asked_id
-    if turn.known_cause != Outcome.SYSTEM_PROMPT_EDITED:
-        turn.known_cause = Outcome.HISTORY_TRIMMED
-    turn.diverged_where = turn.diverged_where or "messages.0"
-
-
-async def _compare_system_prompts(session: AsyncSession, turn: Turn, base: Turn, system_prompt: str) -> None:
-    """By the texts: an edit that was taken back makes a new row and the same prompt."""
-    earlier = await session.get(SystemPrompt, base.system_prompt_id) if base.system_prompt_id else None
-    divergence = find_divergence(earlier.text if earlier else "", system_prompt)
-    if divergence is None:
-        return
-    turn.diverged_where = SYSTEM
-    turn.diverged_offset, turn.diverged_kind = divergence.offset, divergence.kind
-    volatile = await _changes_by_itself(session, base.conversation_id)
-    turn.known_cause = Outcome.VOLATILE_SYSTEM_PROMPT if volatile else Outcome.SYSTEM_PROMPT_EDITED
-
-
-async def _changes_by_itself(session: AsyncSession, conversation_id: UUID | None) -> bool:
-    """Whether one more change of the system prompt is one too many."""
-    newest = (
-        select(Turn.diverged_where)
-        .where(Turn.conversation_id == conversation_id, Turn.purpose == "chat")
-        .order_by(Turn.id.desc())
-        .limit(VOLATILE_TURNS - 1)
-    )
-    return list(await session.scalars(newest)).count(SYSTEM) >= VOLATILE_EDITS - 1
+    mark_cut(turn)
 
 
 def _params(conversation: Conversation, limits: SendLimits) -> str:
@@ -293,16 +262,3 @@ def _plan(
         base_backend=base.backend if base else None,
         base_message_id=base.backend_message_id if base else None,
     )
-
-
-async def _hash_path(session: AsyncSession, turn: Turn, path: Sequence[Node], salt: bytes) -> None:
-    """A message gets the hash of what is sent when it is sent whole for the first time; the answer grows yet.
-
-    One that has another hash now is not what the model has seen.
-    """
-    for place, node in enumerate(node for node in path[:-1] if not is_blank(node.text)):
-        digest = prompt.message_sha256(salt, prompt.PathMessage(node.role, node.text, node.context_note))
-        if node.sent_sha256 is None:
-            await session.execute(update(Message).where(Message.id == node.id).values(sent_sha256=digest))
-        elif node.sent_sha256 != digest and turn.diverged_where is None:
-            turn.known_cause, turn.diverged_where = Outcome.PREFIX_CHANGED, f"messages.{place}"

@@ -8,7 +8,6 @@ from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from app.database.types import new_id
 from app.models import ServingEvent, Turn
 
 SERVER_START = "server_start"
