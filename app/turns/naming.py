@@ -21,7 +21,7 @@ async def name_turns(session: AsyncSession, turns: ColumnElement[bool], backends
     """Only of those that have ended. The names stay: a later look at the same rows would find the same."""
     base = aliased(Turn)
     query = select(Turn, base).outerjoin(base, base.id == Turn.base_turn_id).where(turns, ~TURN_IS_LIVE)
-    for turn, before in (await session.execute(query.execution_options(populate_existing=True))).tuples():
+    for turn, before in await session.execute(query.execution_options(populate_existing=True)):
         backend = backends.named(turn.backend)
         evidence = await _evidence(session, turn, before, backend.settings if backend else None)
         outcome = name_outcome(evidence)
