@@ -136,13 +136,22 @@ def head(content_type: str = "text/event-stream", **headers: str) -> Head:
     return Head({"content-type": content_type, **{name.replace("_", "-"): v for name, v in headers.items()}})
 
 
-def message_start(*, usage: Usage | None = None, message_id: str = "msg_scripted", model: str = "scripted") -> Event:
+def message_start(
+    *,
+    usage: Usage | None = None,
+    message_id: str = "msg_scripted",
+    model: str = "scripted",
+    serving_id: str | None = None,
+) -> Event:
+    """A server that names itself has a `serving_id`; why it missed only a real one says."""
     message: dict[str, Any] = {
         "id": message_id, "type": "message", "role": "assistant", "content": [], "model": model,
         "stop_reason": None, "stop_sequence": None,
     }  # fmt: skip
     if usage is not None:
         message["usage"] = dict(usage)
+    if serving_id is not None:
+        message["prefix_cache"] = {"serving_id": serving_id}
     return Event({"type": "message_start", "message": message})
 
 
@@ -420,10 +429,10 @@ def _fold(message: dict[str, Any], data: Mapping[str, Any]) -> None:
 
 
 class WordCache:
-    """A prefix cache whose tokens are words and role markers. The last token of an answer is never kept."""
+    """A prefix cache per model whose tokens are words and role markers. The last token of an answer is never kept."""
 
     def __init__(self) -> None:
-        self._kept: list[list[str]] = []
+        self._kept: dict[str, list[list[str]]] = {}
 
     def prompt(self, body: Mapping[str, Any]) -> list[str]:
         """The tokens of `system` and `messages`, and the marker that opens the answer."""
@@ -435,8 +444,9 @@ class WordCache:
     def serve(self, body: Mapping[str, Any], text: str) -> Usage:
         """Usage at the start of an answer with this text; its tokens are kept from now on."""
         prompt = self.prompt(body)
-        read = min(max((_common(prompt, kept) for kept in self._kept), default=0), len(prompt) - 1)
-        self._kept.append([*prompt, *_words(text)])
+        kept = self._kept.setdefault(body["model"], [])
+        read = min(max((_common(prompt, tokens) for tokens in kept), default=0), len(prompt) - 1)
+        kept.append([*prompt, *_words(text)])
         return {
             "input_tokens": len(prompt) - read,
             "cache_creation_input_tokens": 0,

@@ -135,7 +135,7 @@ def _prompt_figures(plan: Plan, answer: Answer) -> dict[str, Any]:
 def _said_by_server(said: PrefixCache) -> dict[str, Any]:
     return {
         "serving_id": said.serving_id,
-        "server_outcome": said.outcome[:LONGEST_OUTCOME],
+        "server_outcome": said.outcome and said.outcome[:LONGEST_OUTCOME],
         "diverged_token": said.diverged_at_token,
         # What was found before the request is more exact.
         "diverged_where": func.coalesce(Turn.diverged_where, said.diverged_in),
