@@ -79,6 +79,7 @@ async def open_house(
     *,
     clock: Clock = utc_now,
     rhythm: Rhythm | None = None,
+    passwords: Passwords | None = None,
     pool_size: int = 5,
     process: Process | None = None,
 ) -> AsyncIterator[House]:
@@ -125,6 +126,7 @@ async def open_house(
             request_limits,
             secret,
             backends,
+            passwords or Passwords(),
         )
         if settings.redis_url is None:
             await serve_alone(database, worker_id, process, clock, rhythm)
@@ -179,8 +181,8 @@ def _house(
     request_limits: RequestLimits,
     secret: bytes,
     backends: Backends,
+    passwords: Passwords,
 ) -> House:
-    passwords = Passwords()
     accounts = Accounts(database, clock, passwords, limits)
     code = settings.setup_code.get_secret_value() if settings.setup_code else None
     conversations = Conversations(database, clock, live, max_characters=settings.max_message_characters)

@@ -7,6 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from app.database import migrate
 from tests.app.web.visitor import Visitor
 from tests.processes import RECOUNT, Process, clean_environment, free_port
 
@@ -17,8 +18,7 @@ def test_made_up_addresses_do_not_get_around_the_limit(tmp_path: Path, proxies: 
     port = free_port()
     settings = {"RECOUNT_PORT": str(port), "RECOUNT_TRUSTED_PROXIES": proxies}
     environment = clean_environment(**{name: value for name, value in settings.items() if value})
-    with Process(*RECOUNT, "migrate", environment=environment, folder=tmp_path) as migration:
-        assert migration.wait() == 0, migration.output
+    migrate(f"sqlite:///{tmp_path / 'data' / 'recount.db'}")
     with Process(*RECOUNT, "app", environment=environment, folder=tmp_path) as process:
         process.until(lambda: "first account" in process.output)
         url = f"http://127.0.0.1:{port}"

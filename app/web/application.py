@@ -10,6 +10,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from app.auth.passwords import Passwords
 from app.clock import Clock, utc_now
 from app.house import open_house
 from app.markdown import Markdown
@@ -128,7 +129,9 @@ PAGE_ROUTES = [
 ]
 
 
-def create_app(settings: Settings, *, clock: Clock = utc_now, rhythm: Rhythm | None = None) -> Starlette:
+def create_app(
+    settings: Settings, *, clock: Clock = utc_now, rhythm: Rhythm | None = None, passwords: Passwords | None = None
+) -> Starlette:
     """The ASGI app. Its lifespan opens the house, and closing it ends or hands over what is still running."""
     languages = load_languages()
     cookies = CookieJar(settings)
@@ -141,7 +144,7 @@ def create_app(settings: Settings, *, clock: Clock = utc_now, rhythm: Rhythm | N
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with open_house(settings, clock=clock, rhythm=rhythm) as house:
+        async with open_house(settings, clock=clock, rhythm=rhythm, passwords=passwords) as house:
             app.state.house = house
             yield
 

@@ -5,8 +5,10 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
 
 import anyio
+from argon2 import PasswordHasher
 
 from app.auth.names import name_key
+from app.auth.passwords import Passwords
 from app.conversations import MessageView
 from app.database import Database
 from app.house import House
@@ -19,6 +21,11 @@ START = datetime(2026, 11, 29, 9, 30, tzinfo=UTC)
 # A list of models that comes late is one that does not come; a busy machine must not decide which it is.
 PATIENT = Rhythm(list_patience=10)
 QUICK = Rhythm(checkpoint=0.05, heartbeat=0.05, reap=0.05, poll=0.02, store_pauses=(0.01, 0.05), last_tries=0.1)
+
+
+def cheap_passwords() -> Passwords:
+    """Hashes of little worth, to save time: a real one costs more than all else that most tests do."""
+    return Passwords(PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
 
 
 class MovingClock:

@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 
 from app.database import migrate
 from app.web.application import create_app
-from tests.app.houses import PATIENT, settings_for
+from tests.app.houses import PATIENT, cheap_passwords, settings_for
 from tests.app.web.site import SETUP_CODE, Site
 from tests.live_server import LiveServer
 from tests.scripted_backend import ScriptedBackend
@@ -61,7 +61,7 @@ class RunningSite(Site):
 
 def app_on(database_file: str, backend_url: str, **changes: object) -> Starlette:
     settings = settings_for(f"sqlite:///{database_file}", backend_url, setup_code=SETUP_CODE, **changes)
-    return create_app(settings, rhythm=PATIENT)
+    return create_app(settings, rhythm=PATIENT, passwords=cheap_passwords())
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from app.database import migrate
 from app.turns.rhythm import Rhythm
 from app.web.application import create_app
-from tests.app.houses import settings_for
+from tests.app.houses import cheap_passwords, settings_for
 from tests.app.web.site import SETUP_CODE
 from tests.browser.chat import box
 from tests.browser.conftest import RunningSite
@@ -31,7 +31,7 @@ def site(tmp_path: Path, backend: ScriptedBackend, backend_server: LiveServer) -
     url = f"sqlite:///{tmp_path / 'recount.db'}"
     migrate(url)
     settings = settings_for(url, backend_server.url, setup_code=SETUP_CODE)
-    with LiveServer(create_app(settings, rhythm=Rhythm(watch=0.05))) as server:
+    with LiveServer(create_app(settings, rhythm=Rhythm(watch=0.05), passwords=cheap_passwords())) as server:
         site = RunningSite(
             server.url, str(tmp_path / "recount.db"), backend, server=server, backend_url=backend_server.url
         )

@@ -8,7 +8,7 @@ import pytest
 
 from app.web.application import create_app
 from tests.app.databases import SqliteFactory
-from tests.app.houses import settings_for, until
+from tests.app.houses import cheap_passwords, settings_for, until
 from tests.app.web.site import SETUP_CODE, Site
 from tests.app.web.test_turn_routes import read, start
 from tests.live_server import LiveServer
@@ -45,7 +45,7 @@ async def test_a_hundred_readers_leave_nothing_behind(
     sqlite_factory: SqliteFactory, backend: ScriptedBackend, backend_url: str
 ) -> None:
     url = sqlite_factory.migrated()
-    app = create_app(settings_for(url, backend_url, setup_code=SETUP_CODE))
+    app = create_app(settings_for(url, backend_url, setup_code=SETUP_CODE), passwords=cheap_passwords())
     gate = Gate()
     script = (message_start(), delta("Once "), gate, delta("only"), *ending(output_tokens=3))
     async with LiveServer(app) as server, AsyncExitStack() as stack:
