@@ -103,7 +103,9 @@ export class Conversation {
   async catchUp() {
     const response = await fetch(location.pathname, { headers: FRAGMENT_HEADERS });
     if (!response.ok) return;
-    this.#show(await response.text());
+    const html = await response.text();
+    if (this.running) return; // Meanwhile something was sent from here, and is newer.
+    this.#show(html);
     this.scrolling.toEnd();
   }
 
@@ -205,7 +207,7 @@ export class Conversation {
     if (!this.running || !turn || this.elsewhere === turn) return;
     this.elsewhere = turn;
     const nothing = () => {};
-    const unseen = { append: nothing, replace: nothing, markup: nothing, status: nothing };
+    const unseen = { append: nothing, reset: nothing, markup: nothing, status: nothing };
     new TurnStream(turn, 0, { ...unseen, end: () => this.#setIdle(null) });
   }
 
@@ -214,6 +216,7 @@ export class Conversation {
     try {
       const response = await fetch(/** @type {string} */ (article.dataset.self), { headers: FRAGMENT_HEADERS });
       if (response.status >= 500) throw new Error(String(response.status));
+      if (!article.isConnected) return; // It is followed where it was shown anew, or on the branch that it stands on.
       const elements = response.status === 404 ? this.#gone() : elementsOf(await response.text());
       const settled = /** @type {HTMLElement} */ (elements.firstElementChild);
       addCopyButtons(elements, this.transcript);
