@@ -54,13 +54,22 @@ def test_beginning_and_end_are_told_and_nothing_between(
 
 
 def test_focus_stays_where_a_person_goes_on(site: RunningSite, signed_in: BrowserContext, page: Page) -> None:
+    gates = [Gate(), Gate()]
+    for gate in gates:
+        site.backend.script(message_start(), delta("Begun"), gate, *ending(output_tokens=3))
     page.goto("/")
     say(page, "One")
+    wait_for_live_text(page, "Begun")
+    expect(box(page)).to_be_focused()
+    gates[0].open()
     wait_until_complete(page, 1)
     expect(box(page)).to_be_focused()
     say(page, "Two")
+    wait_for_live_text(page, "Begun")
+    page.get_by_role("button", name="Stop").press("Enter")
     wait_until_complete(page, 2)
     expect(box(page)).to_be_focused()
+    gates[1].open()
 
     first = page.locator("article.user").first
     first.get_by_role("link", name="Edit").press("Enter")

@@ -47,12 +47,15 @@ export class Conversation {
   }
 
   start() {
-    this.composer.hidden = false;
+    if (this.composer.hidden) this.#showBox();
     // Without script only Stop is there; with it, Stop takes the place of Send beside the text.
     this.composer.querySelector(".composer-box")?.append(this.stopButton);
     this.stopForm.addEventListener("submit", (event) => {
       event.preventDefault();
       this.stop();
+    });
+    this.stopButton.addEventListener("click", (event) => {
+      if (event.detail === 0) this.#box.focus(); // The button goes, so whoever pressed it by a key would stand nowhere.
     });
     document.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && !event.isComposing && event.keyCode !== 229 && this.running) this.stop();
@@ -66,6 +69,12 @@ export class Conversation {
 
   get running() {
     return this.dock.dataset.state === "running";
+  }
+
+  /** A page of a running answer comes with its box hidden, which therefore could take no focus either. */
+  #showBox() {
+    this.composer.hidden = false;
+    if (!location.hash && document.activeElement === document.body) this.#box.focus();
   }
 
   /** Adds the messages of a send. @param {string} html */
@@ -119,6 +128,10 @@ export class Conversation {
     } catch {
       // The next look, or the next send, comes soon enough.
     }
+  }
+
+  get #box() {
+    return /** @type {HTMLTextAreaElement} */ (this.composer.elements.namedItem("text"));
   }
 
   get #below() {
