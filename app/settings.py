@@ -173,6 +173,15 @@ class Settings(BaseSettings):
             raise PydanticCustomError("redis_url", message) from None
         return value
 
+    @field_validator("backends")
+    @classmethod
+    def _check_names(cls, value: tuple[Backend, ...]) -> tuple[Backend, ...]:
+        """Turns are stored with the name of their backend."""
+        names = [backend.name for backend in value]
+        if len(set(names)) < len(names):
+            raise PydanticCustomError("backend_names", "every backend needs a name of its own")
+        return value
+
     def resolved_database_url(self) -> str:
         return self.database_url or f"sqlite:///{self.data_dir / 'recount.db'}"
 
