@@ -57,7 +57,7 @@ class Beginning:
 
     def let_in(self, database_file: str) -> None:
         """Puts the operator and the session of these cookies into a database that has no account yet."""
-        with closing(sqlite3.connect(database_file)) as connection, connection:
+        with closing(sqlite3.connect(database_file, timeout=60)) as connection, connection:
             connection.execute("ATTACH ? AS used", (str(self.used),))
             for table in ("users", "sessions", "audit_log", "settings"):
                 connection.execute(f"INSERT OR IGNORE INTO main.{table} SELECT * FROM used.{table}")  # noqa: S608
