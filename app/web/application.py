@@ -41,6 +41,8 @@ from app.web import (
 )
 from app.web.assets import STATIC_FOLDER, STATIC_PREFIX, contents_version
 from app.web.body_limit import BodyLimitMiddleware
+from app.web.cache_pages import conversation as cache_conversation
+from app.web.cache_pages import turn as cache_turn
 from app.web.crash_page import CrashPageMiddleware
 from app.web.error_pages import EXCEPTION_HANDLERS
 from app.web.form_guard import FormGuardMiddleware
@@ -102,7 +104,10 @@ PAGE_ROUTES = [
     Route("/turns/{turn_id:uuid}/events", turn_routes.turn_events),
     Route("/turns/{turn_id:uuid}/stop", turn_routes.stop_turn, methods=["POST"]),
     Route("/operator/conversations", operator_pages.operator_conversations),
-    Route("/operator/conversations/{conversation_id:uuid}", operator_pages.operator_conversation),
+    Route("/operator/conversations/{conversation_id:uuid}", cache_conversation.operator_conversation),
+    Route("/operator/turns/{turn_id:uuid}", cache_turn.operator_turn),
+    Route("/conversations/{conversation_id:uuid}/cache", cache_conversation.own_conversation),
+    Route("/conversations/{conversation_id:uuid}/cache/turns/{turn_id:uuid}", cache_turn.own_turn),
     Route("/invite", invite_page.invite_page, methods=["GET"]),
     Route("/invite", invite_page.accept_invite, methods=["POST"]),
     Route("/account", account_pages.account),
