@@ -47,8 +47,7 @@ from app.web.form_guard import FormGuardMiddleware
 from app.web.forms import MAX_BODY_BYTES, MAX_UPLOAD_BYTES, UPLOAD_PATH
 from app.web.health import health
 from app.web.languages import load_languages
-from app.web.operator.filter_problem import on_filter_error
-from app.web.operator.filters import FilterError
+from app.web.operator.filter_problem import FILTER_HANDLERS
 from app.web.pages import Pages
 from app.web.request_id import RequestIdMiddleware
 from app.web.request_limits import RequestLimitsMiddleware
@@ -161,7 +160,7 @@ def create_app(settings: Settings, *, clock: Clock = utc_now, rhythm: Rhythm | N
             Middleware(BodyLimitMiddleware, max_bytes=MAX_BODY_BYTES, larger={UPLOAD_PATH: MAX_UPLOAD_BYTES}),
             Middleware(GZipMiddleware, minimum_size=1000),
         ],
-        exception_handlers={**EXCEPTION_HANDLERS, FilterError: on_filter_error},
+        exception_handlers={**EXCEPTION_HANDLERS, **FILTER_HANDLERS},
         lifespan=lifespan,
     )
     app.state.pages = Pages(languages, static_version)
