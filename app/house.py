@@ -72,6 +72,7 @@ class House:
     audit_log: AuditLog
     request_limits: RequestLimits
     backend_watch: BackendWatch
+    backends: Backends
 
 
 @asynccontextmanager
@@ -218,4 +219,5 @@ def _house(
         audit_log=AuditLog(database),
         request_limits=request_limits,
         backend_watch=BackendWatch(backends, rhythm),
+        backends=backends,
     )
