@@ -24,7 +24,7 @@ from app.conversations.temporary import Temporary
 from app.database import Database, check_revision
 from app.database.types import new_id
 from app.instance_secret import instance_secret
-from app.reports import Reports, Usages
+from app.reports import Overviews, Reports, Usages
 from app.settings import Settings
 from app.turns import Turns, workers
 from app.turns.acceptance import SendLimits
@@ -66,6 +66,7 @@ class House:
     imports: Imports
     turns: Turns
     reports: Reports
+    overviews: Overviews
     usages: Usages
     profiles: Profiles
     people: People
@@ -75,6 +76,7 @@ class House:
     backend_watch: BackendWatch
     inspections: Inspections
     partings: Partings
+    backends: Backends
 
 
 @asynccontextmanager
@@ -213,6 +215,7 @@ def _house(
         imports=Imports(database, clock, secret),
         turns=turns,
         reports=Reports(database),
+        overviews=Overviews(database),
         usages=Usages(database),
         profiles=Profiles(database, clock, passwords, accounts, live, max_characters=settings.max_message_characters),
         people=People(database, clock, passwords, accounts, turns),
@@ -222,4 +225,5 @@ def _house(
         backend_watch=BackendWatch(backends, rhythm),
         inspections=Inspections(backends),
         partings=Partings(database),
+        backends=backends,
     )

@@ -29,7 +29,6 @@ from app.web import (
     list_pages,
     message_routes,
     operator_invites,
-    operator_pages,
     people_pages,
     search_page,
     sending,
@@ -49,6 +48,8 @@ from app.web.form_guard import FormGuardMiddleware
 from app.web.forms import MAX_BODY_BYTES, MAX_UPLOAD_BYTES, UPLOAD_PATH
 from app.web.health import health
 from app.web.languages import load_languages
+from app.web.operator import conversations_page, overview_page, turns_page
+from app.web.operator.filter_problem import FILTER_HANDLERS
 from app.web.pages import Pages
 from app.web.request_id import RequestIdMiddleware
 from app.web.request_limits import RequestLimitsMiddleware
@@ -103,7 +104,9 @@ PAGE_ROUTES = [
     Route(UPLOAD_PATH, import_page.import_conversation, methods=["POST"]),
     Route("/turns/{turn_id:uuid}/events", turn_routes.turn_events),
     Route("/turns/{turn_id:uuid}/stop", turn_routes.stop_turn, methods=["POST"]),
-    Route("/operator/conversations", operator_pages.operator_conversations),
+    Route("/operator", overview_page.overview),
+    Route("/operator/turns", turns_page.turns),
+    Route("/operator/conversations", conversations_page.conversations),
     Route("/operator/conversations/{conversation_id:uuid}", cache_conversation.operator_conversation),
     Route("/operator/turns/{turn_id:uuid}", cache_turn.operator_turn),
     Route("/conversations/{conversation_id:uuid}/cache", cache_conversation.own_conversation),
@@ -164,7 +167,7 @@ def create_app(settings: Settings, *, clock: Clock = utc_now, rhythm: Rhythm | N
             Middleware(BodyLimitMiddleware, max_bytes=MAX_BODY_BYTES, larger={UPLOAD_PATH: MAX_UPLOAD_BYTES}),
             Middleware(GZipMiddleware, minimum_size=1000),
         ],
-        exception_handlers=EXCEPTION_HANDLERS,
+        exception_handlers={**EXCEPTION_HANDLERS, **FILTER_HANDLERS},
         lifespan=lifespan,
     )
     app.state.pages = Pages(languages, static_version)

@@ -8,15 +8,17 @@ from starlette.responses import Response
 
 from app.reports import ConversationReport, TurnRow
 from app.web.cache_pages.branch_choice import choose, states_of
+from app.web.cache_pages.neighbours import Around, ranking_around
 from app.web.cache_pages.places import Places, operators_places, owners_places
 from app.web.cache_pages.reading import audited_title
 from app.web.cache_pages.turn_cells import cells_of
-from app.web.cache_pages.verdict import verdict_of
+from app.web.cache_pages.verdict import lossy_backends, verdict_of
 from app.web.figure_words import status_words
+from app.web.operator.backend_states import speeds_of
 from app.web.operator_pages import operator_of
 from app.web.pages import pages_of
 from app.web.turn_chart import chart_of
-from app.web.turn_layers import layers_of, lost_tokens
+from app.web.turn_layers import layers_of
 from app.web.turn_totals import Total, totals_of
 from app.web.visit import account_of, house_of, visit_of
 
@@ -24,8 +26,9 @@ from app.web.visit import account_of, house_of, visit_of
 async def operator_conversation(request: Request) -> Response:
     operator = operator_of(request)
     report = await house_of(request).reports.conversation(request.path_params["conversation_id"])
+    around = await ranking_around(request, report.id)
     title = await audited_title(request, operator, report.id, report.reference)
-    return await _page(request, report, operators_places(report.id), title=title)
+    return await _page(request, report, operators_places(report.id), title=title, around=around)
 
 
 async def own_conversation(request: Request) -> Response:
@@ -35,11 +38,13 @@ async def own_conversation(request: Request) -> Response:
     return await _page(request, report, owners_places(report.id), title=await reports.title(report.id))
 
 
-async def _page(request: Request, report: ConversationReport, places: Places, *, title: str | None) -> Response:
+async def _page(
+    request: Request, report: ConversationReport, places: Places, *, title: str | None, around: Around | None = None
+) -> Response:
     visit = visit_of(request)
     language, zone = visit.language, visit.time_zone
     chosen = choose(report, request.query_params.get("branch", ""), language)
-    speeds = await _speeds(request, chosen.rows)
+    speeds = await speeds_of(house_of(request), lossy_backends(chosen.rows))
     counted = states_of(chosen.rows)
     values: dict[str, Any] = {
         "states": [
@@ -55,6 +60,7 @@ async def _page(request: Request, report: ConversationReport, places: Places, *,
         places=places,
         report=report,
         title=title,
+        around=around,
         chosen=chosen,
         verdict=verdict_of(chosen.rows, speeds, language) if chosen.rows else None,
         chart=chart_of(chosen.rows, chosen.shared),
@@ -68,10 +74,3 @@ async def _page(request: Request, report: ConversationReport, places: Places, *,
 def _new(rows: Sequence[TurnRow]) -> Total:
     known = [layers.new for row in rows if (layers := layers_of(row.figures)) is not None]
     return Total(sum(known) if known else None, len(known))
-
-
-async def _speeds(request: Request, rows: Sequence[TurnRow]) -> dict[str, float]:
-    """Of the backends where something was lost, as far as they were measured."""
-    names = {row.figures.backend for row in rows if lost_tokens(row.figures) and row.figures.backend}
-    measured = {name: await house_of(request).turns.prefill_speed(name) for name in sorted(names)}
-    return {name: speed for name, speed in measured.items() if speed is not None}

@@ -9,8 +9,9 @@ from app.web.cache_pages.places import Places, operators_places, owners_places
 from app.web.cache_pages.reading import audited_reading
 from app.web.cache_pages.time_split import BAR_WIDTH, time_split_of
 from app.web.cache_pages.turn_cells import BLOCK_TOKENS, cells_of
-from app.web.cache_pages.verdict import lost_seconds
+from app.web.cache_pages.verdict import lossy_backends, lost_seconds
 from app.web.figure_words import model_words, tokens_words
+from app.web.operator.backend_states import speeds_of
 from app.web.operator_pages import operator_of
 from app.web.outcome_words import group_words, outcome_words
 from app.web.pages import pages_of
@@ -64,8 +65,5 @@ async def _page(request: Request, report: TurnReport, places: Places, *, readabl
 
 
 async def _lost_seconds(request: Request, report: TurnReport) -> float | None:
-    backend = report.row.figures.backend
-    if not lost_tokens(report.row.figures) or backend is None:
-        return None
-    speed = await house_of(request).turns.prefill_speed(backend)
-    return lost_seconds([report.row], {} if speed is None else {backend: speed})
+    rows = [report.row]
+    return lost_seconds(rows, await speeds_of(house_of(request), lossy_backends(rows)))

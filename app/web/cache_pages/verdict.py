@@ -8,6 +8,7 @@ from app.web.outcome_words import outcome_words
 from app.web.turn_layers import layers_of, lost_tokens
 
 MOST_NAMED = 5
+SHORTEST_MS = 10  # What was lost has never taken 0 s.
 
 
 def verdict_of(rows: Sequence[TurnRow], speeds: Mapping[str, float], language: Language) -> str:
@@ -22,6 +23,11 @@ def verdict_of(rows: Sequence[TurnRow], speeds: Mapping[str, float], language: L
         return f"{rest}."
     nothing = language.ngettext("Nothing lost in %(n)s turn", "Nothing lost in %(n)s turns", len(rows))
     return f"{nothing}; {rest}." if rest else f"{nothing}."
+
+
+def lossy_backends(rows: Sequence[TurnRow]) -> set[str]:
+    """Where something was lost."""
+    return {row.figures.backend for row in rows if row.figures.backend and lost_tokens(row.figures)}
 
 
 def lost_seconds(rows: Sequence[TurnRow], speeds: Mapping[str, float]) -> float | None:
@@ -50,7 +56,7 @@ def _lost(losing: Sequence[TurnRow], turns: int, speeds: Mapping[str, float], la
         "%(lossy)s of %(n)s turn lost %(tokens)s tokens (about %(seconds)s)",
         "%(lossy)s of %(n)s turns lost %(tokens)s tokens (about %(seconds)s)",
         turns,
-        seconds=language.seconds(round(seconds * 1000)),
+        seconds=language.seconds(max(SHORTEST_MS, round(seconds * 1000))),
         **values,
     )
 

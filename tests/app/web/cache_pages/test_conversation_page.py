@@ -194,6 +194,23 @@ def test_owner_finds_the_same_figures_in_the_menu_of_the_conversation(site: Site
     assert mina.open(f"{path}/cache").status_code == 404
 
 
+def test_way_through_the_ranking_is_kept_for_those_who_came_from_there(site: Site, mina: Visitor) -> None:
+    first, second, third = (site.ask(mina, "One") for _ in range(3))
+    for path, tokens in ((first, 5), (second, 9), (third, 1)):
+        turn = mina.open(f"/operator{path}").text.split('href="/operator/turns/')[1].split('"')[0]
+        assert "/operator/conversations?" not in mina.page.text
+        tell(site, turn, shortfall_tokens=tokens, fault=True, outcome="evicted")
+    page = mina.open(f"/operator{first}?range=7d&sort=lost").text
+    assert f'href="/operator{second}?range=7d&amp;sort=lost"' in page
+    assert f'href="/operator{third}?range=7d&amp;sort=lost"' in page
+    assert 'href="/operator/conversations?range=7d&amp;sort=lost"' in page
+    assert "Previous in the ranking" not in mina.open(f"/operator{second}?range=7d&sort=lost").text
+    assert "Next in the ranking" not in mina.open(f"/operator{third}?range=7d&sort=lost").text
+    wrong = mina.open(f"/operator{first}?sort=best")
+    assert wrong.status_code == 400
+    assert "“sort”" in wrong.text
+
+
 def test_marks_of_the_turns_in_between_stand_in_the_table_too(site: Site, mina: Visitor) -> None:
     path = site.ask(mina, "One")
     site.ask(mina, "Two", path)
