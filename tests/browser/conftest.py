@@ -65,12 +65,12 @@ def app_on(database_file: str, backend_url: str, **changes: object) -> Starlette
 
 
 @contextmanager
-def running_site(path: Path, backend: ScriptedBackend) -> Iterator[RunningSite]:
-    """On a new database in this file."""
+def running_site(path: Path, backend: ScriptedBackend, **changes: object) -> Iterator[RunningSite]:
+    """On a new database in this file, with these changes to its settings."""
     database_file = str(path)
     migrate(f"sqlite:///{database_file}")
     with LiveServer(backend) as backend_server:
-        server = LiveServer(app_on(database_file, backend_server.url))
+        server = LiveServer(app_on(database_file, backend_server.url, **changes))
         server.start()
         site = RunningSite(server.url, database_file, backend, server=server, backend_url=backend_server.url)
         yield site

@@ -11,6 +11,7 @@ from typing import Literal
 
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
 
+from tests.app.web.cache_pages.talks import Piece, message_ids, talk, tell
 from tests.app.web.site import SETUP_CODE
 from tests.app.web.visitor import Visitor
 from tests.browser.conftest import RunningSite, running_site
@@ -120,6 +121,15 @@ PAGES = (
     ListedPage("delete-account", "/account/delete"),
     ListedPage("operator-conversations", "/operator/conversations"),
     ListedPage("operator-conversation", "/operator{talk}"),
+    ListedPage("operator-conversation-lossy", "/operator{lossy}"),
+    ListedPage("operator-conversation-one-turn", "/operator{korean}"),
+    ListedPage("operator-turn", "{lossy_turn}"),
+    ListedPage("operator-turn-attention", "{lossy_turn}?position=60&layer=2&head=1#attention"),
+    ListedPage("cache", "{lossy}/cache"),
+    ListedPage("cache-branches", "{talk}/cache"),
+    ListedPage("cache-turn", "{own_lossy_turn}"),
+    ListedPage("cache-turn-attention", "{own_lossy_turn}?position=60&layer=2&head=1#attention"),
+    ListedPage("cache-turn-without-record", "{bare_turn}"),
     ListedPage("people", "/operator/people"),
     ListedPage("person", "{person}"),
     ListedPage("invites", "/operator/invites"),
@@ -170,7 +180,7 @@ def open_gallery(folder: Path) -> Iterator[Gallery]:
     gates = [Gate() for _ in range(MOST_LOOKS)]
     with (
         running_site(folder / "first.db", ScriptedBackend()) as first,
-        running_site(folder / "used.db", ScriptedBackend()) as used,
+        running_site(folder / "used.db", ScriptedBackend(), inspection=True) as used,
     ):
         try:
             yield Gallery(first, used, furnish(used, gates), iter(gates))
@@ -193,7 +203,7 @@ def furnish(site: RunningSite, gates: Sequence[Gate]) -> dict[str, str]:
     places["failed"] = site.ask(mina, "What will the weather be in a year?")
     put_away(mina, asked(site, mina, "A recipe for kimchi pancakes", "Mix flour, water and kimchi."), "archived")
     put_away(mina, places["talk"], "pinned")
-    places |= people(mina)
+    places |= people(mina) | lossy(site, mina)
     begun = "The sea has many layers. The first is\n\n```text\nsunlight, down to 200 m"
     held: list[Step] = [step for gate in gates for step in (gate, ping())]
     site.backend.script(message_start(usage=usage_of(12, 0)), delta(begun), *held)
@@ -244,3 +254,39 @@ def people(visitor: Visitor) -> dict[str, str]:
     page = visitor.open("/operator/people").text
     person = page.split(">jun<")[0].rsplit('href="', 1)[1].split('"')[0]
     return {"invite": "/invite" + link.split("/invite")[1], "person": person}
+
+
+def lossy(site: RunningSite, visitor: Visitor) -> dict[str, str]:
+    """A conversation that lost tokens in two of seven turns, as rows and server tell; and pages of its turns."""
+    prompts = tuple(f"You are a patient teacher of Korean. It is now {hour}:05 on 2026-11-30." for hour in range(9, 16))
+    lost = talk(site, visitor, prompts=prompts, pieces=tuple(_pieces()))
+    told = ((0, 0), (860, 0), (1740, 0), (410, 1900), (2700, 0), (90, 0), (650, 2600))
+    outcomes = ("first_turn", "hit", "hit", "restarted", "hit", "model_switched", "volatile_system_prompt")
+    for place, (turn, outcome) in enumerate(zip(lost.turns, outcomes, strict=True)):
+        cached, missed = told[place]
+        missed += 2600 if outcome == "model_switched" else 0
+        tell(site, turn, outcome=outcome, fault=outcome in ("restarted", "volatile_system_prompt"),
+             input_tokens=missed + 180, cache_creation_input_tokens=0, cache_read_input_tokens=cached,
+             output_tokens=90 + 40 * place, shortfall_tokens=missed if place else None,
+             expected_read_tokens=cached + missed if place else None, queued_ms=12, admission_ms=30,
+             prefill_ms=120 + missed // 2, time_to_first_token_ms=162 + missed // 2, duration_ms=4200 + missed // 2,
+             serving_id="srv-2" if place > 2 else "srv-1", server_outcome="changed" if place == 6 else "hit",
+             server_expected_tokens=cached + missed)  # fmt: skip
+    tell(site, lost.last, diverged_where="system", diverged_offset=49, diverged_kind="time", diverged_token=14)
+    tell(site, lost.turns[2], finished_at="2026-11-30 00:00:00.000000")
+    bare = visitor.open(f"{lost.path}/cache").text.split(f'href="{lost.path}/cache/turns/')[1].split('"')[0]
+    site.backend.shown.pop(message_ids(site, lost.path)[0])
+    turns = f"{lost.path}/cache/turns"
+    return {
+        "lossy": lost.path, "lossy_turn": f"/operator/turns/{lost.last}", "own_lossy_turn": f"{turns}/{lost.last}",
+        "bare_turn": f"{turns}/{bare}",
+    }  # fmt: skip
+
+
+def _pieces() -> Iterator[Piece]:
+    """Those of a prompt of 180 tokens and its answer; the first are from the cache."""
+    words = ("<|im_start|>", "You", " are", " a", " patient", " teacher", " of", " Korean", ".\n", "안", "녕", "\\xed")
+    for place in range(200):
+        segment = "system" if place < 40 else "template" if place < 44 else "messages.0" if place < 180 else "answer"
+        state = "cached" if place < 120 else "computed" if place < 180 else "generated"
+        yield segment, state, 1000 + 37 * (place % 12), words[place % 12]

@@ -12,7 +12,7 @@ from app.web.cache_pages.neighbours import Around, ranking_around
 from app.web.cache_pages.places import Places, operators_places, owners_places
 from app.web.cache_pages.reading import audited_title
 from app.web.cache_pages.turn_cells import cells_of
-from app.web.cache_pages.verdict import lossy_backends, verdict_of
+from app.web.cache_pages.verdict import lossy_backends, lossy_rows, verdict_of
 from app.web.figure_words import status_words
 from app.web.operator.backend_states import speeds_of
 from app.web.operator_pages import operator_of
@@ -65,6 +65,7 @@ async def _page(
         verdict=verdict_of(chosen.rows, speeds, language) if chosen.rows else None,
         chart=chart_of(chosen.rows, chosen.shared),
         totals=totals_of([row.figures for row in chosen.rows]),
+        lossy=bool(lossy_rows(chosen.rows)),
         new=_new(chosen.rows),
         zone=zone,
         **values,

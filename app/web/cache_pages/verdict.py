@@ -13,7 +13,7 @@ SHORTEST_MS = 10  # What was lost has never taken 0 s.
 
 def verdict_of(rows: Sequence[TurnRow], speeds: Mapping[str, float], language: Language) -> str:
     """`speeds` is how many tokens a second each backend computes; a backend that was not measured is missing."""
-    losing = [row for row in rows if lost_tokens(row.figures)]
+    losing = lossy_rows(rows)
     rest = _rest(rows, language)
     if losing:
         named = _named(sorted(losing, key=lambda row: -(lost_tokens(row.figures) or 0)), language)
@@ -25,9 +25,14 @@ def verdict_of(rows: Sequence[TurnRow], speeds: Mapping[str, float], language: L
     return f"{nothing}; {rest}." if rest else f"{nothing}."
 
 
+def lossy_rows(rows: Sequence[TurnRow]) -> list[TurnRow]:
+    """Those that lost something, in their order."""
+    return [row for row in rows if lost_tokens(row.figures)]
+
+
 def lossy_backends(rows: Sequence[TurnRow]) -> set[str]:
     """Where something was lost."""
-    return {row.figures.backend for row in rows if row.figures.backend and lost_tokens(row.figures)}
+    return {row.figures.backend for row in lossy_rows(rows) if row.figures.backend}
 
 
 def lost_seconds(rows: Sequence[TurnRow], speeds: Mapping[str, float]) -> float | None:

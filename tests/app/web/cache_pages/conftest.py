@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import pytest
 
-from app.settings import Backend
 from tests.app.web.conftest import OpenSite
 from tests.app.web.site import Site
 
@@ -12,12 +11,9 @@ OpenShowing = Callable[..., Site]
 
 
 @pytest.fixture
-def open_showing(open_site: OpenSite, backend_url: str) -> OpenShowing:
+def open_showing(open_site: OpenSite) -> OpenShowing:
     def open_one(**changes: object) -> Site:
-        backend = Backend(
-            name="scripted", base_url=backend_url, early_message_start=True, prefill=True, inspection=True
-        )
-        return open_site(backends=(backend,), **changes)
+        return open_site(inspection=True, **changes)
 
     return open_one
 

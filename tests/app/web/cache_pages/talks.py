@@ -1,5 +1,6 @@
 """Conversations whose last turn has lost something, as SQL and a model server tell of them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -8,7 +9,8 @@ from tests.app.web.site import Site
 from tests.app.web.visitor import Visitor
 from tests.scripted_backend import ShownMessage
 
-PIECES = (
+Piece = tuple[str, str, int, str]  # Segment, state, id and text of one token.
+PIECES: tuple[Piece, ...] = (
     ("template", "cached", 910001, "<|start|>"),
     ("system", "cached", 910002, "Zebra"),
     ("system", "cached", 910003, " crossing\n"),
@@ -31,8 +33,14 @@ class Talk:
         return self.turns[-1]
 
 
-def talk(site: Site, visitor: Visitor, *, prompts: tuple[str, ...] = ("Be terse.", "Be very terse.")) -> Talk:
-    """One turn with each system prompt. The model server shows `PIECES` of every turn."""
+def talk(
+    site: Site,
+    visitor: Visitor,
+    *,
+    prompts: tuple[str, ...] = ("Be terse.", "Be very terse."),
+    pieces: Sequence[Piece] = PIECES,
+) -> Talk:
+    """One turn with each system prompt. The model server shows these `pieces` of every turn."""
     visitor.open("/")
     visitor.submit("/conversations", text="One", system_prompt=prompts[0])
     site.wait_idle(visitor)
@@ -41,13 +49,20 @@ def talk(site: Site, visitor: Visitor, *, prompts: tuple[str, ...] = ("Be terse.
         visitor.open(path)
         visitor.submit(f"{path}/system-prompt", system_prompt=prompt)
         site.ask(visitor, "Two", path)
+    site.backend.shown |= dict.fromkeys(message_ids(site, path), ShownMessage(pieces))
+    return Talk(path, tuple(str(UUID(row[0])) for row in _turns(site, path)))
+
+
+def message_ids(site: Site, path: str) -> list[str]:
+    """Under which the model server knows the turns of this conversation, oldest first."""
+    return [row[1] for row in _turns(site, path)]
+
+
+def _turns(site: Site, path: str) -> list[tuple[Any, ...]]:
     conversation = UUID(path.rsplit("/", 1)[1]).hex
-    rows = site.rows(
+    return site.rows(
         f"SELECT id, backend_message_id FROM turns WHERE conversation_id = '{conversation}' ORDER BY id"  # noqa: S608
     )
-    for _, message_id in rows:
-        site.backend.shown[message_id] = ShownMessage(PIECES)
-    return Talk(path, tuple(str(UUID(row[0])) for row in rows))
 
 
 def tell(site: Site, turn_id: str, **columns: Any) -> None:

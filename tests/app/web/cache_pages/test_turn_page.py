@@ -79,7 +79,7 @@ def test_attention_is_asked_for_by_form_and_sums_to_one(showing: Site, owner: Vi
     deep = owner.open(f"{path}?position=4&layer=2&head=1").text
     rows = re.findall(r'<th scope="row">\s*<a[^>]*>(\d+)</a>.*?data-weight>([\d.]+)%', deep, re.DOTALL)
     assert rows[0] == ("0", "40.00")
-    assert "head 1 of 2" in deep
+    assert "Position 4, layer 2, head 1." in deep
     marked = re.findall(r'<li class="token (?:\w+) ?([^"]*)"\s+id="t(\d)"', deep)
     assert marked == [
         ("looked-3", "0"), ("looked-2", "1"), ("looked-2", "2"), ("looked-2", "3"), ("looked-2 asking", "4"),
