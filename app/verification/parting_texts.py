@@ -5,6 +5,7 @@ Whoever calls this has checked that the reader may read the conversation.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final, cast
 from uuid import UUID
 
@@ -22,10 +23,14 @@ BEHIND: Final = 160
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """`before` stands in front of the place, `behind` from it on; either may be a part of more."""
+    """`before` stands in front of the place, `changed` is not in the other text, and `after` is in both again.
+
+    The text may begin earlier and go on behind what is here.
+    """
 
     before: str
-    behind: str
+    changed: str
+    after: str
     begins_earlier: bool
     goes_on: bool
 
@@ -56,7 +61,8 @@ class Partings:
         if old is None or new is None:
             return None
         offset = turn.diverged_offset or 0
-        return PartingTexts(_passage(old, offset), _passage(new, offset))
+        same = _same_at_the_end(old[offset:], new[offset:])
+        return PartingTexts(_passage(old, offset, same), _passage(new, offset, same))
 
 
 async def _system_prompts(session: AsyncSession, *turns: Turn) -> Mapping[UUID, str]:
@@ -78,10 +84,20 @@ def _text(turn: Turn, where: str, nodes: Mapping[UUID, Node], prompts: Mapping[U
     return messages[int(place)] if place.isdecimal() and int(place) < len(messages) else None
 
 
-def _passage(text: str, offset: int) -> Passage:
+def _same_at_the_end(old: str, new: str) -> int:
+    pairs = zip(reversed(old), reversed(new), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+
+
+def _passage(text: str, offset: int, same: int) -> Passage:
+    """`same` characters at the end are those of the other text."""
+    changed = text[offset : len(text) - same][:BEHIND]
+    end = offset + len(changed)
+    after = text[end : offset + BEHIND]
     return Passage(
         before=text[max(0, offset - BEFORE) : offset],
-        behind=text[offset : offset + BEHIND],
+        changed=changed,
+        after=after,
         begins_earlier=offset > BEFORE,
-        goes_on=len(text) > offset + BEHIND,
+        goes_on=len(text) > end + len(after),
     )
