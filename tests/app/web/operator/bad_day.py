@@ -98,7 +98,7 @@ def _faults(day: Day, talks: list[UUID]) -> None:
     for number in range(14):
         missed = 2600 + 450 * number
         day.turn(
-            talks[4], Outcome.VOLATILE_SYSTEM_PROMPT, 7 - number / 2, prompt=missed + 600, missed=missed, **where,
+            talks[4], Outcome.VOLATILE_SYSTEM_PROMPT, 7 - number / 2, prompt=missed * 6 // 5 + 600, missed=missed, **where,
         )  # fmt: skip
     for number in range(22):
         day.turn(talks[5 + number % 9], Outcome.EVICTED, 22 - number * 1.03, prompt=4400, missed=900 + 60 * number)
