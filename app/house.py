@@ -41,6 +41,7 @@ from app.turns.rhythm import Rhythm
 from app.turns.serving_alone import serve_alone
 from app.turns.turns import LiveLogs
 from app.turns.workers import Process
+from app.what_if import WhatIfs
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ class House:
     audit_log: AuditLog
     request_limits: RequestLimits
     backend_watch: BackendWatch
+    what_ifs: WhatIfs
 
 
 @asynccontextmanager
@@ -216,4 +218,5 @@ def _house(
         audit_log=AuditLog(database),
         request_limits=request_limits,
         backend_watch=BackendWatch(backends, rhythm),
+        what_ifs=WhatIfs(database, Reports(database), backends, clock, secret),
     )

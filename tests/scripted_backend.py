@@ -53,6 +53,7 @@ from starlette.types import Receive, Scope, Send
 MESSAGES = "/v1/messages"
 COUNT_TOKENS = "/v1/messages/count_tokens"
 FORGET = "/v1/messages/forget"
+COMPARE = "/v1/messages/compare"
 MODELS = "/v1/models"
 HEALTH = "/health"
 
@@ -244,6 +245,7 @@ class ScriptedBackend:
                 Route(MESSAGES, self._messages, methods=["POST"]),
                 Route(COUNT_TOKENS, self._count_tokens, methods=["POST"]),
                 Route(FORGET, self._forget, methods=["POST"]),
+                Route(COMPARE, self._compare, methods=["POST"]),
                 Route(MODELS, self._models),
                 Route(HEALTH, self._health),
             ]
@@ -285,6 +287,12 @@ class ScriptedBackend:
     async def _forget(self, request: Request) -> Response:
         recorded = await self._record(request)
         return self._reply(recorded, {"forgotten": len(recorded.json()["ids"]), "freed_slots": 0, "running": []})
+
+    async def _compare(self, request: Request) -> Response:
+        recorded = await self._record(request)
+        a, b = (self._cache.prompt(recorded.json()[side]) for side in ("a", "b"))
+        sides = {name: {"input_tokens": len(each), "at_divergence": None} for name, each in (("a", a), ("b", b))}
+        return self._reply(recorded, {**sides, "common_tokens": _common(a, b)})
 
     async def _models(self, request: Request) -> Response:
         return self._reply(await self._record(request), {"data": self.models, "has_more": False})
