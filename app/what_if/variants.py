@@ -90,7 +90,7 @@ def read_alone(real: Read, comparison: Comparison) -> Read:
     """With the clock, of a turn that nothing is promised of; `a` of the comparison is the turn as it was sent."""
     prompt_tokens = comparison.b.input_tokens
     cached = min(real.cached, comparison.common_tokens, prompt_tokens - 1)
-    return Read(prompt_tokens, cached, real.lost + real.cached - cached)
+    return Read(prompt_tokens, cached, min(real.lost + real.cached - cached, prompt_tokens - cached))
 
 
 def read_behind(turn: Turn, base: Turn, real: Read, comparison: Comparison, *, same_clock: bool) -> Read:
