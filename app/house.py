@@ -34,6 +34,7 @@ from app.turns.bus import Bus, MemoryBus, RedisBus
 from app.turns.checkpointer import Checkpointer
 from app.turns.endings import SHUT_DOWN
 from app.turns.fitting import Fitting
+from app.turns.inspections import Inspections
 from app.turns.job import Workshop
 from app.turns.jobs import Jobs
 from app.turns.offered_models import OfferedModels
@@ -41,6 +42,7 @@ from app.turns.rhythm import Rhythm
 from app.turns.serving_alone import serve_alone
 from app.turns.turns import LiveLogs
 from app.turns.workers import Process
+from app.verification.parting_texts import Partings
 from app.what_if import WhatIfs
 
 
@@ -72,6 +74,8 @@ class House:
     audit_log: AuditLog
     request_limits: RequestLimits
     backend_watch: BackendWatch
+    inspections: Inspections
+    partings: Partings
     what_ifs: WhatIfs
 
 
@@ -215,8 +219,10 @@ def _house(
         profiles=Profiles(database, clock, passwords, accounts, live, max_characters=settings.max_message_characters),
         people=People(database, clock, passwords, accounts, turns),
         invites=Invites(database, clock, passwords, accounts, limits),
-        audit_log=AuditLog(database),
+        audit_log=AuditLog(database, clock),
         request_limits=request_limits,
         backend_watch=BackendWatch(backends, rhythm),
+        inspections=Inspections(backends),
+        partings=Partings(database),
         what_ifs=WhatIfs(database, Reports(database), backends, clock, secret),
     )

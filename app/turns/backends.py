@@ -79,6 +79,10 @@ class Backends:
     def __init__(self, settings: Sequence[Backend], timeouts: Timeouts | None = None) -> None:
         self._all = [ServingBackend(backend, timeouts or Timeouts()) for backend in settings]
 
+    def named(self, name: str | None) -> ServingBackend | None:
+        """None for one that the settings do not have any more."""
+        return next((backend for backend in self._all if backend.settings.name == name), None)
+
     def choose(self) -> ServingBackend:
         """The first one serves every turn."""
         return self._all[0]

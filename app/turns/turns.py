@@ -91,10 +91,10 @@ class Turns:
         """Asks the model server, for two seconds at most."""
         await self._fits.learn_window()
 
-    async def prefill_speed(self) -> float | None:
-        """In tokens per second, of the model server that answers now; None where it was not measured lately."""
+    async def prefill_speed(self, backend: str | None = None) -> float | None:
+        """In tokens per second, of this model server or of the first; None where it was not measured lately."""
         async with self._database.read() as session:
-            return await prefill_speed(session, self._fits.backend_name, self._clock())
+            return await prefill_speed(session, backend or self._fits.backend_name, self._clock())
 
     async def send(self, owner_id: UUID, request: SendRequest) -> SentTurn:
         """Stores what is new and starts its turn. The same key and body give the same turn again.

@@ -6,6 +6,7 @@ from enum import StrEnum
 from uuid import UUID
 
 from app.conversations import TurnFigures
+from app.reports import BranchRow
 
 
 class Obstacle(StrEnum):
@@ -75,11 +76,16 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class ConversationWhatIf:
-    """`turns` are those of one branch, and those whose messages were deleted."""
+    """`turns` are those of the branch that ends with `leaf_id`, and those whose messages were deleted.
+
+    `branches` are all that there are; `leaf_id` is None where no message is left.
+    """
 
     id: UUID
     reference: str
     turns: tuple[TurnWhatIf, ...]
+    branches: tuple[BranchRow, ...] = ()
+    leaf_id: UUID | None = None
 
     @property
     def compared(self) -> tuple[TurnWhatIf, ...]:

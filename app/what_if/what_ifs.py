@@ -4,7 +4,6 @@ Nothing is generated. No database session is held while the server is asked.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from uuid import UUID
 
 import anyio
@@ -12,12 +11,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.clock import Clock
 from app.conversations import TurnFigures
-from app.conversations.ownership import owned_conversation
-from app.conversations.tree import active_path, leaf_below
 from app.database import Database
 from app.models import Turn
-from app.reports import ConversationReport, Reports
-from app.turns.backends import Backends, ServingBackend
+from app.reports import BranchRow, ConversationReport, Reports, TurnRow
+from app.turns.backends import Backends
 from app.turns.prefill_speed import prefill_speed
 from app.verification.rebuilding import Damaged, Rebuilt, rebuild, text_is_gone
 from app.verification.stored import StoredConversation, load_stored
@@ -29,15 +26,6 @@ PATIENCE_S = 8.0
 """How long a page waits for all comparisons together."""
 AT_ONCE = 2
 """Conversations that one process has compared at a time, so that readers do not keep the model server busy."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    """A conversation's stored rows, its report, and the measured speed of each backend of its turns."""
-
-    stored: StoredConversation
-    report: ConversationReport
-    speeds: Mapping[str, float | None]
 
 
 class WhatIfs:
@@ -65,29 +53,30 @@ class WhatIfs:
 
     async def of_owner(self, owner_id: UUID, conversation_id: UUID, leaf_id: UUID | None = None) -> ConversationWhatIf:
         """As `of_conversation`; NotFound for everybody but its owner, and for a deleted one."""
-        async with self._database.read() as session:
-            await owned_conversation(session, owner_id, conversation_id)
-        return await self.of_conversation(conversation_id, leaf_id)
+        return await self._of(await self._reports.own_conversation(owner_id, conversation_id), leaf_id)
 
     async def of_conversation(self, conversation_id: UUID, leaf_id: UUID | None = None) -> ConversationWhatIf:
-        """The branch through the message `leaf_id`; the active one without it, or where there is no such message.
+        """The branch that ends with this message; the active one without it, or where there is no such branch.
 
         Deleted ones too, for their numbers stay. NotFound.
         """
-        loaded = await self._load(conversation_id)
-        turns = _shown(loaded.stored, leaf_id)
+        return await self._of(await self._reports.conversation(conversation_id), leaf_id)
+
+    async def _of(self, report: ConversationReport, leaf_id: UUID | None) -> ConversationWhatIf:
+        branch = _branch(report, leaf_id)
+        async with self._database.read() as session:
+            stored = await load_stored(session, report.id, self._secret)
+            speeds = await self._speeds(session, stored.turns)
+        rows = _shown(report, branch)
+        by_id = {turn.id: turn for turn in stored.turns}
         found: dict[UUID, Read | Obstacle] = {}
         with anyio.move_on_after(self._patience):
             async with self._at_once:
-                await self._try_all(loaded.stored, turns, found)
-        return _what_if(loaded, turns, found)
-
-    async def _load(self, conversation_id: UUID) -> _Loaded:
-        report = await self._reports.conversation(conversation_id)
-        async with self._database.read() as session:
-            stored = await load_stored(session, conversation_id, self._secret)
-            speeds = await self._speeds(session, stored.turns)
-        return _Loaded(stored, report, speeds)
+                await self._try_all(stored, [by_id[row.figures.id] for row in rows if row.figures.id in by_id], found)
+        turns = tuple(_turn_what_if(row, speeds, found.get(row.figures.id)) for row in rows)
+        return ConversationWhatIf(
+            report.id, report.reference, turns, report.branches, branch.leaf_id if branch else None
+        )
 
     async def _speeds(self, session: AsyncSession, turns: Sequence[Turn]) -> dict[str, float | None]:
         names = sorted({turn.backend for turn in turns if turn.backend is not None})
@@ -119,14 +108,14 @@ class WhatIfs:
             return Obstacle.NO_FIGURES
         if text_is_gone(turn):
             return Obstacle.DELETED
-        backend = self._backend(turn.backend)
+        backend = self._backends.named(turn.backend)
         if backend is None:
             return Obstacle.OTHER_BACKEND
         return None if backend.settings.inspection else Obstacle.NO_INSPECTION
 
     async def _compare(self, stored: StoredConversation, turn: Turn) -> Read:
         """Of a turn that nothing is known to hinder. Damaged where a request cannot be built again; InferenceError."""
-        real, backend = variants.as_it_was(TurnFigures.of(turn)), self._backend(turn.backend)
+        real, backend = variants.as_it_was(TurnFigures.of(turn)), self._backends.named(turn.backend)
         assert real is not None
         assert backend is not None
         scope = stored.scope if backend.settings.isolation == "metadata" else None
@@ -139,11 +128,6 @@ class WhatIfs:
         comparison = await backend.client.compare(before.body, clocked.body)
         same_clock = before.system_prompt == clocked.system_prompt
         return variants.read_behind(turn, base, real, comparison, same_clock=same_clock)
-
-    def _backend(self, name: str | None) -> ServingBackend | None:
-        """The one that served the turn, where it is still among the settings."""
-        backend = self._backends.choose()
-        return backend if backend.settings.name == name else None
 
 
 def _rebuild(stored: StoredConversation, turn: Turn, scope: str | None) -> Rebuilt:
@@ -160,43 +144,29 @@ def _obstacle(error: InferenceError) -> Obstacle:
     return Obstacle.NO_MODEL if isinstance(error, NotFound) else Obstacle.FAILED
 
 
-def _shown(stored: StoredConversation, leaf_id: UUID | None) -> list[Turn]:
+def _branch(report: ConversationReport, leaf_id: UUID | None) -> BranchRow | None:
+    """None where no message is left."""
+    active = next((branch for branch in report.branches if branch.active), None)
+    return next((branch for branch in report.branches if branch.leaf_id == leaf_id), active)
+
+
+def _shown(report: ConversationReport, branch: BranchRow | None) -> list[TurnRow]:
     """The turns of the branch, and those that stand on none because their messages were deleted."""
-    nodes = list(stored.nodes.values())
-    known = leaf_id is not None and leaf_id in stored.nodes
-    leaf = leaf_below(nodes, leaf_id) if known and leaf_id else stored.conversation.active_leaf_id
-    path = {node.id for node in active_path(nodes, leaf)}
-    return [turn for turn in stored.turns if turn.user_message_id is None or _ends_in(turn, path)]
+    elsewhere = {turn_id for each in report.branches if each is not branch for turn_id in each.turn_ids}
+    here = branch.turn_ids if branch else frozenset()
+    return [row for row in report.turns if row.figures.id in here or row.figures.id not in elsewhere]
 
 
-def _ends_in(turn: Turn, path: set[UUID]) -> bool:
-    return (turn.assistant_message_id or turn.user_message_id) in path
-
-
-def _what_if(loaded: _Loaded, turns: Sequence[Turn], found: Mapping[UUID, Read | Obstacle]) -> ConversationWhatIf:
-    """In the order of the report, and with its numbers."""
-    by_id = {turn.id: turn for turn in turns}
-    shown = [
-        _turn_what_if(row.number, turn, loaded.speeds, found.get(turn.id))
-        for row in loaded.report.turns
-        if (turn := by_id.get(row.figures.id)) is not None
-    ]
-    return ConversationWhatIf(loaded.report.id, loaded.report.reference, tuple(shown))
-
-
-def _turn_what_if(
-    number: int, turn: Turn, speeds: Mapping[str, float | None], result: Read | Obstacle | None
-) -> TurnWhatIf:
+def _turn_what_if(row: TurnRow, speeds: Mapping[str, float | None], result: Read | Obstacle | None) -> TurnWhatIf:
     """Without a result, of a turn that was not come to in time."""
-    figures = TurnFigures.of(turn)
-    real = variants.as_it_was(figures)
+    real = variants.as_it_was(row.figures)
     obstacle = result if isinstance(result, Obstacle) else Obstacle.TIME_UP if real else Obstacle.NO_FIGURES
     return TurnWhatIf(
-        number=number,
-        figures=figures,
+        number=row.number,
+        figures=row.figures,
         real=real,
         blocks=variants.in_blocks(real) if real else None,
         clock=result if isinstance(result, Read) else None,
         obstacle=None if isinstance(result, Read) else obstacle,
-        tokens_per_second=speeds.get(turn.backend) if turn.backend else None,
+        tokens_per_second=speeds.get(row.figures.backend) if row.figures.backend else None,
     )

@@ -94,7 +94,7 @@ async def test_only_the_branch_is_shown_and_another_one_can_be(house: House, ann
     view = await house.conversations.view(anna, conversation_id)
     await ask(house, anna, "Edited", conversation_id, kind="edit", message_id=view.messages[2].id)
     assert [turn.number for turn in (await house.what_ifs.of_conversation(conversation_id)).turns] == [1, 3]
-    other = await house.what_ifs.of_conversation(conversation_id, view.messages[2].id)
+    other = await house.what_ifs.of_conversation(conversation_id, view.messages[3].id)
     assert [turn.number for turn in other.turns] == [1, 2]
     nowhere = await house.what_ifs.of_conversation(conversation_id, uuid4())
     assert [turn.number for turn in nowhere.turns] == [1, 3]

@@ -7,12 +7,10 @@ from uuid import UUID
 
 import pytest
 
-from app.settings import Backend
+from app.web.cache_pages.what_if_chart import PLOT_HEIGHT, layers_of, what_if_chart_of
+from app.web.cache_pages.what_if_words import cells_of, obstacles_in_words, summary_of, verdict_of
 from app.web.languages import load_languages
-from app.web.operator.what_if_chart import PLOT_HEIGHT, layers_of, what_if_chart_of
-from app.web.operator.what_if_words import cells_of, obstacles_in_words, summary_of, verdict_of
 from app.what_if import ConversationWhatIf, Obstacle, Read, TurnWhatIf
-from tests.app.web.conftest import OpenSite
 from tests.app.web.figures import counted, figures
 from tests.app.web.site import Site
 from tests.app.web.visitor import Visitor
@@ -24,9 +22,9 @@ COMPARED = ((16, 21, 7), (21, 32, 24), (32, 45, 35), (45, 59, 11))  # Prompts of
 
 
 @pytest.fixture
-def site(open_site: OpenSite, backend_url: str) -> Site:
-    inspecting = Backend(name="scripted", base_url=backend_url, early_message_start=True, inspection=True)
-    return open_site(backends=(inspecting,))
+def site(showing: Site) -> Site:
+    """Its model server compares."""
+    return showing
 
 
 def script_turn(backend: ScriptedBackend, computed: int, read: int, written: int) -> None:
@@ -95,7 +93,8 @@ def test_owner_sees_the_same_numbers_and_nobody_else_does(site: Site, mina: Visi
     script_comparisons(site.backend)
     own = jun.open(f"{path}/cache/what-if")
     assert "would have computed 45 tokens more" in own.text
-    assert f'href="{path}"' in own.text
+    assert f'href="{path}/cache"' in own.text
+    assert f'href="{path}/cache/what-if"' in jun.open(f"{path}/cache").text
     script_comparisons(site.backend)
     assert table_of(mina.open(f"/operator{path}/what-if").text, "turns") == table_of(own.text, "turns")
     for visitor in (berta, mina):
@@ -128,6 +127,22 @@ def test_page_without_figures_and_without_turns(site: Site, mina: Visitor) -> No
     assert "%" not in re.sub(r"<style.*?</style>", "", page)
     site.rows("UPDATE turns SET conversation_id = NULL")
     assert "This conversation has no turns yet." in mina.open(f"/operator{path}/what-if").text
+
+
+def test_branch_is_chosen_in_the_address(site: Site, mina: Visitor) -> None:
+    path = site.ask(mina, "One")
+    regenerate = mina.page.text.rsplit("/regenerate", 1)[0].rsplit('"', 1)[1]
+    mina.submit(f"{regenerate}/regenerate")
+    site.wait_idle(mina)
+    page = mina.open(f"/operator{path}/what-if")
+    assert [row["number"] for row in table_of(page.text, "turns")] == ["2"]
+    first = re.findall(r'<option value="([\w-]+)">', page.text)[0]
+    chosen = mina.open(f"/operator{path}/what-if?branch={first}")
+    assert [row["number"] for row in table_of(chosen.text, "turns")] == ["1"]
+    for wrong in ("nonsense", UUID(int=1)):
+        refused = mina.open(f"/operator{path}/what-if?branch={wrong}")
+        assert refused.status_code == 400
+        assert "“branch” is not one of this conversation." in refused.text
 
 
 def what_if(*turns: TurnWhatIf) -> ConversationWhatIf:
