@@ -6,11 +6,14 @@ A gallery is two sites: one that waits for its first account, and one that two p
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
+from uuid import UUID
 
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
 
+from app.settings import Backend
 from tests.app.web.site import SETUP_CODE
 from tests.app.web.visitor import Visitor
 from tests.browser.conftest import RunningSite, running_site
@@ -120,6 +123,9 @@ PAGES = (
     ListedPage("delete-account", "/account/delete"),
     ListedPage("operator-conversations", "/operator/conversations"),
     ListedPage("operator-conversation", "/operator{talk}"),
+    ListedPage("what-if", "/operator{clocked}/what-if"),
+    ListedPage("what-if-own", "{clocked}/cache/what-if"),
+    ListedPage("what-if-untried", "/operator{failed}/what-if"),
     ListedPage("people", "/operator/people"),
     ListedPage("person", "{person}"),
     ListedPage("invites", "/operator/invites"),
@@ -173,10 +179,16 @@ def open_gallery(folder: Path) -> Iterator[Gallery]:
         running_site(folder / "used.db", ScriptedBackend()) as used,
     ):
         try:
+            used.restart(backends=(comparing(used.backend_url),))
             yield Gallery(first, used, furnish(used, gates), iter(gates))
         finally:
             for gate in gates:
                 gate.open()
+
+
+def comparing(backend_url: str) -> Backend:
+    """With the option on which the pages of a what-if depend."""
+    return Backend(name="scripted", base_url=backend_url, early_message_start=True, prefill=True, inspection=True)
 
 
 def furnish(site: RunningSite, gates: Sequence[Gate]) -> dict[str, str]:
@@ -193,6 +205,7 @@ def furnish(site: RunningSite, gates: Sequence[Gate]) -> dict[str, str]:
     places["failed"] = site.ask(mina, "What will the weather be in a year?")
     put_away(mina, asked(site, mina, "A recipe for kimchi pancakes", "Mix flour, water and kimchi."), "archived")
     put_away(mina, places["talk"], "pinned")
+    places["clocked"] = clocked(site, mina)
     places |= people(mina)
     begun = "The sea has many layers. The first is\n\n```text\nsunlight, down to 200 m"
     held: list[Step] = [step for gate in gates for step in (gate, ping())]
@@ -229,6 +242,22 @@ def branched(site: RunningSite, visitor: Visitor) -> str:
         else:
             visitor.submit(f"{path}/messages", text="And which one counts words? Please with an example.")
         site.wait_idle(visitor)
+    return path
+
+
+def clocked(site: RunningSite, visitor: Visitor) -> str:
+    """A conversation of six turns, two minutes after each other but for the third, on a server of a known speed."""
+    visitor.open("/")
+    visitor.submit("/conversations", text="Tell me of the sea. " * 30, system_prompt="You are a patient teacher. " * 9)
+    site.wait_idle(visitor)
+    path = visitor.page.request.url.path
+    for number in range(5):
+        site.ask(visitor, f"And what else, for the {number}. time? " * 4, path)
+    conversation_id = UUID(path.rsplit("/", 1)[1]).hex
+    turns = site.rows(f"SELECT id FROM turns WHERE conversation_id = '{conversation_id}' ORDER BY id")  # noqa: S608
+    for (turn_id,), minutes in zip(turns, (12, 10, 10, 7, 5, 3), strict=True):
+        at = (datetime.now(UTC) - timedelta(minutes=minutes)).strftime("%Y-%m-%d %H:%M:00.000000")
+        site.rows(f"UPDATE turns SET created_at = '{at}', prefill_ms = 400 WHERE id = '{turn_id}'")  # noqa: S608
     return path
 
 
