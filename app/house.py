@@ -43,6 +43,7 @@ from app.turns.serving_alone import serve_alone
 from app.turns.turns import LiveLogs
 from app.turns.workers import Process
 from app.verification.parting_texts import Partings
+from app.what_if import WhatIfs
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ class House:
     inspections: Inspections
     partings: Partings
     backends: Backends
+    what_ifs: WhatIfs
 
 
 @asynccontextmanager
@@ -226,4 +228,5 @@ def _house(
         inspections=Inspections(backends),
         partings=Partings(database),
         backends=backends,
+        what_ifs=WhatIfs(database, Reports(database), backends, clock, secret),
     )

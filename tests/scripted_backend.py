@@ -53,6 +53,7 @@ from starlette.types import Receive, Scope, Send
 MESSAGES = "/v1/messages"
 COUNT_TOKENS = "/v1/messages/count_tokens"
 FORGET = "/v1/messages/forget"
+COMPARE = "/v1/messages/compare"
 MODELS = "/v1/models"
 HEALTH = "/health"
 
@@ -297,6 +298,7 @@ class ScriptedBackend:
                 Route(FORGET, self._forget, methods=["POST"]),
                 Route(MESSAGES + "/{message_id}/tokens", self._tokens),
                 Route(MESSAGES + "/{message_id}/attention", self._attention, methods=["POST"]),
+                Route(COMPARE, self._compare, methods=["POST"]),
                 Route(MODELS, self._models),
                 Route(HEALTH, self._health),
             ]
@@ -349,6 +351,12 @@ class ScriptedBackend:
             return _not_found()
         row = shown.attention(**recorded.json())
         return self._reply(recorded, row) if row else JSONResponse(_error("invalid_request_error", "layer: no"), 400)
+
+    async def _compare(self, request: Request) -> Response:
+        recorded = await self._record(request)
+        a, b = (self._cache.prompt(recorded.json()[side]) for side in ("a", "b"))
+        sides = {name: {"input_tokens": len(each), "at_divergence": None} for name, each in (("a", a), ("b", b))}
+        return self._reply(recorded, {**sides, "common_tokens": _common(a, b)})
 
     async def _models(self, request: Request) -> Response:
         return self._reply(await self._record(request), {"data": self.models, "has_more": False})

@@ -42,6 +42,7 @@ from app.web.assets import STATIC_FOLDER, STATIC_PREFIX, contents_version
 from app.web.body_limit import BodyLimitMiddleware
 from app.web.cache_pages import conversation as cache_conversation
 from app.web.cache_pages import turn as cache_turn
+from app.web.cache_pages import what_if
 from app.web.crash_page import CrashPageMiddleware
 from app.web.error_pages import EXCEPTION_HANDLERS
 from app.web.form_guard import FormGuardMiddleware
@@ -133,6 +134,8 @@ PAGE_ROUTES = [
     Route("/operator/invites/{invite_id:uuid}/revoke", operator_invites.revoke_invite, methods=["POST"]),
     Route("/operator/audit", audit_page.audit),
     Route("/backend", backend_banner.backend_banner),
+    Route("/operator/conversations/{conversation_id:uuid}/what-if", what_if.operator_what_if),
+    Route("/conversations/{conversation_id:uuid}/cache/what-if", what_if.own_what_if),
 ]
 
 

@@ -6,9 +6,10 @@ A gallery is two sites: one that waits for its first account, and one that two p
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
+from uuid import UUID
 
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
 
@@ -144,6 +145,9 @@ PAGES = (
     ListedPage("cache-turn", "{own_lossy_turn}"),
     ListedPage("cache-turn-attention", "{own_lossy_turn}?position=60&layer=2&head=1#attention"),
     ListedPage("cache-turn-without-record", "{bare_turn}"),
+    ListedPage("what-if", "/operator{clocked}/what-if"),
+    ListedPage("what-if-own", "{clocked}/cache/what-if"),
+    ListedPage("what-if-untried", "/operator{failed}/what-if"),
     ListedPage("people", "/operator/people"),
     ListedPage("person", "{person}"),
     ListedPage("invites", "/operator/invites"),
@@ -220,6 +224,7 @@ def furnish(site: RunningSite, gates: Sequence[Gate]) -> dict[str, str]:
     put_away(mina, asked(site, mina, "A recipe for kimchi pancakes", "Mix flour, water and kimchi."), "archived")
     put_away(mina, places["talk"], "pinned")
     places |= people(mina) | lossy(site, mina)
+    places["clocked"] = clocked(site, mina)
     begun = "The sea has many layers. The first is\n\n```text\nsunlight, down to 200 m"
     held: list[Step] = [step for gate in gates for step in (gate, ping())]
     site.backend.script(message_start(usage=usage_of(12, 0)), delta(begun), *held)
@@ -255,6 +260,22 @@ def branched(site: RunningSite, visitor: Visitor) -> str:
         else:
             visitor.submit(f"{path}/messages", text="And which one counts words? Please with an example.")
         site.wait_idle(visitor)
+    return path
+
+
+def clocked(site: RunningSite, visitor: Visitor) -> str:
+    """A conversation of six turns, two minutes after each other but for the third, on a server of a known speed."""
+    visitor.open("/")
+    visitor.submit("/conversations", text="Tell me of the sea. " * 30, system_prompt="You are a patient teacher. " * 9)
+    site.wait_idle(visitor)
+    path = visitor.page.request.url.path
+    for number in range(5):
+        site.ask(visitor, f"And what else, for the {number}. time? " * 4, path)
+    conversation_id = UUID(path.rsplit("/", 1)[1]).hex
+    turns = site.rows(f"SELECT id FROM turns WHERE conversation_id = '{conversation_id}' ORDER BY id")  # noqa: S608
+    for (turn_id,), minutes in zip(turns, (12, 10, 10, 7, 5, 3), strict=True):
+        at = (datetime.now(UTC) - timedelta(minutes=minutes)).strftime("%Y-%m-%d %H:%M:00.000000")
+        site.rows(f"UPDATE turns SET created_at = '{at}', prefill_ms = 400 WHERE id = '{turn_id}'")  # noqa: S608
     return path
 
 

@@ -50,13 +50,13 @@ def _choices(report: ConversationReport, chosen: BranchRow | None, language: Lan
     return (
         Choice("", everything, chosen is None),
         *(
-            Choice(str(branch.leaf_id), _label(number, branch, language), branch is chosen)
+            Choice(str(branch.leaf_id), branch_label(number, branch, language), branch is chosen)
             for number, branch in enumerate(report.branches, start=1)
         ),
     )
 
 
-def _label(number: int, branch: BranchRow, language: Language) -> str:
+def branch_label(number: int, branch: BranchRow, language: Language) -> str:
     values = {"number": language.number(number)}
     count = len(branch.turn_ids)
     if branch.active:

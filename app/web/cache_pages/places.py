@@ -13,6 +13,10 @@ class Places:
     turns: str
     chat: str | None = None
 
+    @property
+    def what_if(self) -> str:
+        return f"{self.conversation}/what-if"
+
     def turn(self, turn_id: UUID) -> str:
         return f"{self.turns}/{turn_id}"
 
