@@ -24,7 +24,7 @@ from app.conversations.temporary import Temporary
 from app.database import Database, check_revision
 from app.database.types import new_id
 from app.instance_secret import instance_secret
-from app.reports import Reports, Usages
+from app.reports import Overviews, Reports, Usages
 from app.settings import Settings
 from app.turns import Turns, workers
 from app.turns.acceptance import SendLimits
@@ -34,6 +34,7 @@ from app.turns.bus import Bus, MemoryBus, RedisBus
 from app.turns.checkpointer import Checkpointer
 from app.turns.endings import SHUT_DOWN
 from app.turns.fitting import Fitting
+from app.turns.inspections import Inspections
 from app.turns.job import Workshop
 from app.turns.jobs import Jobs
 from app.turns.offered_models import OfferedModels
@@ -41,6 +42,8 @@ from app.turns.rhythm import Rhythm
 from app.turns.serving_alone import serve_alone
 from app.turns.turns import LiveLogs
 from app.turns.workers import Process
+from app.verification.parting_texts import Partings
+from app.what_if import WhatIfs
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,7 @@ class House:
     imports: Imports
     turns: Turns
     reports: Reports
+    overviews: Overviews
     usages: Usages
     profiles: Profiles
     people: People
@@ -71,6 +75,10 @@ class House:
     audit_log: AuditLog
     request_limits: RequestLimits
     backend_watch: BackendWatch
+    inspections: Inspections
+    partings: Partings
+    backends: Backends
+    what_ifs: WhatIfs
 
 
 @asynccontextmanager
@@ -213,11 +221,16 @@ def _house(
         imports=Imports(database, clock, secret),
         turns=turns,
         reports=Reports(database),
+        overviews=Overviews(database),
         usages=Usages(database),
         profiles=Profiles(database, clock, passwords, accounts, live, max_characters=settings.max_message_characters),
         people=People(database, clock, passwords, accounts, turns),
         invites=Invites(database, clock, passwords, accounts, limits),
-        audit_log=AuditLog(database),
+        audit_log=AuditLog(database, clock),
         request_limits=request_limits,
         backend_watch=BackendWatch(backends, rhythm),
+        inspections=Inspections(backends),
+        partings=Partings(database),
+        backends=backends,
+        what_ifs=WhatIfs(database, Reports(database), backends, clock, secret),
     )

@@ -53,6 +53,7 @@ from starlette.types import Receive, Scope, Send
 MESSAGES = "/v1/messages"
 COUNT_TOKENS = "/v1/messages/count_tokens"
 FORGET = "/v1/messages/forget"
+COMPARE = "/v1/messages/compare"
 MODELS = "/v1/models"
 HEALTH = "/health"
 
@@ -200,11 +201,22 @@ def error_event(error_type: str = "api_error", message: str = "Something broke."
     return Event({"type": "error", "error": {"type": error_type, "message": message}})
 
 
+def _error(error_type: str, message: str) -> dict[str, Any]:
+    return {"type": "error", "error": {"type": error_type, "message": message}, "request_id": "req_scripted"}
+
+
+def _not_found() -> Response:
+    return JSONResponse(_error("not_found_error", "no such message"), 404)
+
+
 def error_reply(
     status: int, error_type: str, message: str = "Scripted error.", headers: Mapping[str, str] | None = None
 ) -> Reply:
-    body = {"type": "error", "error": {"type": error_type, "message": message}, "request_id": "req_scripted"}
-    return Reply(status, json.dumps(body).encode(), {"content-type": "application/json", **(headers or {})})
+    return Reply(
+        status,
+        json.dumps(_error(error_type, message)).encode(),
+        {"content-type": "application/json", **(headers or {})},
+    )
 
 
 def ending(stop_reason: str = "end_turn", *, output_tokens: int, usage: Usage | None = None) -> list[Step]:
@@ -233,6 +245,45 @@ class RecordedRequest:
         return json.loads(self.body)
 
 
+@dataclass(frozen=True)
+class ShownMessage:
+    """What inspection shows of one message: its (segment, state, id, piece) in order, by a model of 4 layers, 2 heads.
+
+    Each position looks at itself and at all before it; the deeper the layer, the more at the first one.
+    """
+
+    pieces: Sequence[tuple[str, str, int, str]]
+
+    def tokens(self) -> dict[str, Any]:
+        states = [state for _, state, _, _ in self.pieces]
+        return {
+            "input_tokens": len(states) - states.count("generated"),
+            "cache_read_input_tokens": states.count("cached"),
+            "output_tokens": states.count("generated"),
+            "kv_tokens": len(states) - 1,
+            "finished": True,
+            "tokens": [self._token(position) for position in range(len(states))],
+        }
+
+    def attention(self, position: int, layer: int, head: int | str, top: int) -> dict[str, Any] | None:
+        if layer >= 4 or (head != "mean" and int(head) >= 2):
+            return None
+        weights = [1.0 / (position + 1)] * (position + 1)
+        share = layer / 8
+        weights = [(1 - share) * weight + (share if place == 0 else 0) for place, weight in enumerate(weights)]
+        first = sorted(range(len(weights)), key=lambda place: -weights[place])[:top]
+        cached = sum(weight for weight, piece in zip(weights, self.pieces, strict=False) if piece[1] == "cached")
+        rest = {"positions": len(weights) - len(first), "weight": sum(weights) - sum(weights[at] for at in first)}
+        return {
+            "position": position, "layer": layer, "layers": 4, "head": head, "heads": 2, "cached_weight": cached,
+            "top": [{**self._token(at), "weight": weights[at]} for at in first], "remainder": rest,
+        }  # fmt: skip
+
+    def _token(self, position: int) -> dict[str, Any]:
+        segment, state, number, piece = self.pieces[position]
+        return {"position": position, "id": number, "text": piece, "segment": segment, "state": state}
+
+
 class ScriptedBackend:
     """The ASGI app. Lists and counts may be read from any thread; scripts may be added at any time."""
 
@@ -244,6 +295,7 @@ class ScriptedBackend:
         self.models: list[dict[str, Any]] = [
             {"type": "model", "id": "scripted", "display_name": "Scripted", "max_input_tokens": 8192}
         ]
+        self.shown: dict[str, ShownMessage] = {}  # What inspection shows, by message id; others are not found.
         self._scripts: dict[str, deque[Sequence[Step]]] = {}
         self._changed = threading.Condition()
         self._cache = WordCache()
@@ -253,6 +305,9 @@ class ScriptedBackend:
                 Route(MESSAGES, self._messages, methods=["POST"]),
                 Route(COUNT_TOKENS, self._count_tokens, methods=["POST"]),
                 Route(FORGET, self._forget, methods=["POST"]),
+                Route(MESSAGES + "/{message_id}/tokens", self._tokens),
+                Route(MESSAGES + "/{message_id}/attention", self._attention, methods=["POST"]),
+                Route(COMPARE, self._compare, methods=["POST"]),
                 Route(MODELS, self._models),
                 Route(HEALTH, self._health),
             ]
@@ -294,6 +349,23 @@ class ScriptedBackend:
     async def _forget(self, request: Request) -> Response:
         recorded = await self._record(request)
         return self._reply(recorded, {"forgotten": len(recorded.json()["ids"]), "freed_slots": 0, "running": []})
+
+    async def _tokens(self, request: Request) -> Response:
+        recorded, shown = await self._record(request), self.shown.get(request.path_params["message_id"])
+        return self._reply(recorded, shown.tokens()) if shown else _not_found()
+
+    async def _attention(self, request: Request) -> Response:
+        recorded, shown = await self._record(request), self.shown.get(request.path_params["message_id"])
+        if shown is None:
+            return _not_found()
+        row = shown.attention(**recorded.json())
+        return self._reply(recorded, row) if row else JSONResponse(_error("invalid_request_error", "layer: no"), 400)
+
+    async def _compare(self, request: Request) -> Response:
+        recorded = await self._record(request)
+        a, b = (self._cache.prompt(recorded.json()[side]) for side in ("a", "b"))
+        sides = {name: {"input_tokens": len(each), "at_divergence": None} for name, each in (("a", a), ("b", b))}
+        return self._reply(recorded, {**sides, "common_tokens": _common(a, b)})
 
     async def _models(self, request: Request) -> Response:
         return self._reply(await self._record(request), {"data": self.models, "has_more": False})

@@ -9,6 +9,8 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import aliased
 
+from app.auth.audit import LONGEST_REMOTE
+from app.clock import Clock
 from app.database import Database
 from app.models import AuditEntry, User
 
@@ -29,8 +31,21 @@ class AuditRow:
 
 
 class AuditLog:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
+        self._clock = clock
+
+    async def conversation_read(self, operator_id: UUID, reference: str, remote: str) -> None:
+        """To be written before an operator is shown a text of somebody's conversation."""
+        async with self._database.write() as session:
+            entry = AuditEntry(
+                at=self._clock(),
+                actor_id=operator_id,
+                action="conversation_read",
+                subject=reference,
+                remote=remote[:LONGEST_REMOTE] or None,
+            )
+            session.add(entry)
 
     async def page(self, limit: int = 100, before: UUID | None = None) -> Sequence[AuditRow]:
         """Newest first; `before` is the last row of the page before."""

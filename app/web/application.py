@@ -30,7 +30,6 @@ from app.web import (
     list_pages,
     message_routes,
     operator_invites,
-    operator_pages,
     people_pages,
     search_page,
     sending,
@@ -42,12 +41,17 @@ from app.web import (
 )
 from app.web.assets import STATIC_FOLDER, STATIC_PREFIX, contents_version
 from app.web.body_limit import BodyLimitMiddleware
+from app.web.cache_pages import conversation as cache_conversation
+from app.web.cache_pages import turn as cache_turn
+from app.web.cache_pages import what_if
 from app.web.crash_page import CrashPageMiddleware
 from app.web.error_pages import EXCEPTION_HANDLERS
 from app.web.form_guard import FormGuardMiddleware
 from app.web.forms import MAX_BODY_BYTES, MAX_UPLOAD_BYTES, UPLOAD_PATH
 from app.web.health import health
 from app.web.languages import load_languages
+from app.web.operator import conversations_page, overview_page, turns_page
+from app.web.operator.filter_problem import FILTER_HANDLERS
 from app.web.pages import Pages
 from app.web.request_id import RequestIdMiddleware
 from app.web.request_limits import RequestLimitsMiddleware
@@ -102,8 +106,13 @@ PAGE_ROUTES = [
     Route(UPLOAD_PATH, import_page.import_conversation, methods=["POST"]),
     Route("/turns/{turn_id:uuid}/events", turn_routes.turn_events),
     Route("/turns/{turn_id:uuid}/stop", turn_routes.stop_turn, methods=["POST"]),
-    Route("/operator/conversations", operator_pages.operator_conversations),
-    Route("/operator/conversations/{conversation_id:uuid}", operator_pages.operator_conversation),
+    Route("/operator", overview_page.overview),
+    Route("/operator/turns", turns_page.turns),
+    Route("/operator/conversations", conversations_page.conversations),
+    Route("/operator/conversations/{conversation_id:uuid}", cache_conversation.operator_conversation),
+    Route("/operator/turns/{turn_id:uuid}", cache_turn.operator_turn),
+    Route("/conversations/{conversation_id:uuid}/cache", cache_conversation.own_conversation),
+    Route("/conversations/{conversation_id:uuid}/cache/turns/{turn_id:uuid}", cache_turn.own_turn),
     Route("/invite", invite_page.invite_page, methods=["GET"]),
     Route("/invite", invite_page.accept_invite, methods=["POST"]),
     Route("/account", account_pages.account),
@@ -126,6 +135,8 @@ PAGE_ROUTES = [
     Route("/operator/invites/{invite_id:uuid}/revoke", operator_invites.revoke_invite, methods=["POST"]),
     Route("/operator/audit", audit_page.audit),
     Route("/backend", backend_banner.backend_banner),
+    Route("/operator/conversations/{conversation_id:uuid}/what-if", what_if.operator_what_if),
+    Route("/conversations/{conversation_id:uuid}/cache/what-if", what_if.own_what_if),
 ]
 
 
@@ -162,7 +173,7 @@ def create_app(
             Middleware(BodyLimitMiddleware, max_bytes=MAX_BODY_BYTES, larger={UPLOAD_PATH: MAX_UPLOAD_BYTES}),
             Middleware(GZipMiddleware, minimum_size=1000),
         ],
-        exception_handlers=EXCEPTION_HANDLERS,
+        exception_handlers={**EXCEPTION_HANDLERS, **FILTER_HANDLERS},
         lifespan=lifespan,
     )
     app.state.pages = Pages(languages, static_version)

@@ -76,6 +76,7 @@ def action_words(action: str, language: Language) -> str:
         "conversation_exported": language.gettext("conversation exported"),
         "all_data_exported": language.gettext("all data exported"),
         "conversation_imported": language.gettext("conversation imported"),
+        "conversation_read": language.gettext("conversation read by an operator"),
         "messages_deleted": language.gettext("messages deleted"),
     }.get(action, action)
 

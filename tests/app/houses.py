@@ -41,8 +41,11 @@ class MovingClock:
         self.now += timedelta(**parts)
 
 
-def settings_for(database_url: str, backend_url: str, **changes: object) -> Settings:
-    backend = Backend(name="scripted", base_url=backend_url, early_message_start=True, prefill=True)
+def settings_for(database_url: str, backend_url: str, *, inspection: bool = False, **changes: object) -> Settings:
+    """One scripted backend; with `inspection` it is asked for its tokens, too."""
+    backend = Backend(
+        name="scripted", base_url=backend_url, early_message_start=True, prefill=True, inspection=inspection
+    )
     values = {"database_url": database_url, "backends": (backend,), "drain_seconds": 0, **changes}
     return Settings(_env_file=None, **values)
 

@@ -104,15 +104,17 @@ def app_on(database_file: str, backend_url: str, **changes: object) -> Starlette
 
 
 @contextmanager
-def running_site(path: Path, backend: ScriptedBackend, beginning: Beginning | None = None) -> Iterator[RunningSite]:
-    """On a new database in this file."""
+def running_site(
+    path: Path, backend: ScriptedBackend, beginning: Beginning | None = None, **changes: object
+) -> Iterator[RunningSite]:
+    """On a new database in this file, with these changes to its settings."""
     database_file = str(path)
     if beginning is None:
         migrate(f"sqlite:///{database_file}")
     else:
         shutil.copy(beginning.empty, path)
     with LiveServer(backend) as backend_server:
-        server = LiveServer(app_on(database_file, backend_server.url))
+        server = LiveServer(app_on(database_file, backend_server.url, **changes))
         server.start()
         site = RunningSite(
             server.url, database_file, backend, server=server, backend_url=backend_server.url, beginning=beginning
