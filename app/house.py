@@ -1,7 +1,7 @@
 """The wiring: every service of the app in one frozen object, built from the settings."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
@@ -25,6 +25,7 @@ from app.database import Database, check_revision
 from app.database.types import new_id
 from app.instance_secret import instance_secret
 from app.reports import Reports, Usages
+from app.reports.totals import TurnTotals
 from app.settings import Settings
 from app.turns import Turns, workers
 from app.turns.acceptance import SendLimits
@@ -71,6 +72,12 @@ class House:
     audit_log: AuditLog
     request_limits: RequestLimits
     backend_watch: BackendWatch
+    turn_totals: TurnTotals
+    bus: Bus
+
+    def backends_up(self) -> Mapping[str, bool]:
+        """By the name of the backend, as this process last saw it."""
+        return {self.settings.resolved_backends()[0].name: not self.backend_watch.away}
 
 
 @asynccontextmanager
@@ -123,6 +130,7 @@ async def open_house(
             request_limits,
             secret,
             backends,
+            bus,
         )
         if settings.redis_url is None:
             await serve_alone(database, worker_id, process, clock, rhythm)
@@ -177,6 +185,7 @@ def _house(
     request_limits: RequestLimits,
     secret: bytes,
     backends: Backends,
+    bus: Bus,
 ) -> House:
     passwords = Passwords()
     accounts = Accounts(database, clock, passwords, limits)
@@ -216,4 +225,6 @@ def _house(
         audit_log=AuditLog(database),
         request_limits=request_limits,
         backend_watch=BackendWatch(backends, rhythm),
+        turn_totals=TurnTotals(database, clock),
+        bus=bus,
     )

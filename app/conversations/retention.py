@@ -12,6 +12,7 @@ from sqlalchemy import delete, exists, select
 from app.clock import Clock
 from app.conversations.conversations import Conversations
 from app.conversations.lifecycle import untouched_since
+from app.conversations.turn_counts import keep_counts
 from app.database import Database
 from app.errors import NotFound
 from app.models import TURN_IS_LIVE, Conversation, Message, Turn
@@ -71,6 +72,7 @@ class Retention:
         )
         async with self._database.write() as session:
             ids = (await session.scalars(old)).all()
+            await keep_counts(session, ids)
             await session.execute(delete(Turn).where(Turn.id.in_(ids)))
             await session.execute(
                 delete(Conversation).where(Conversation.deleted_at < limit, ~_HAS_TURNS, ~_HAS_MESSAGES)

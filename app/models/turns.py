@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, ColumnElement, ForeignKey, Index, String, Text, literal_column, text
+from sqlalchemy import BigInteger, CheckConstraint, ColumnElement, ForeignKey, Index, String, Text, literal_column, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.database.base import Base
@@ -117,3 +117,16 @@ class Worker(Base):
     host: Mapped[str] = mapped_column(Text)
     started_at: Mapped[datetime] = mapped_column(UtcDateTime)
     heartbeat_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class RemovedTurns(Base):
+    """What was counted of turns whose rows have gone. A part of the key that is not known is empty."""
+
+    __tablename__ = "removed_turns"
+
+    backend: Mapped[str] = mapped_column(Text, primary_key=True)
+    model: Mapped[str] = mapped_column(Text, primary_key=True)
+    status: Mapped[str] = mapped_column(String(16), primary_key=True)
+    outcome: Mapped[str] = mapped_column(String(32), primary_key=True)
+    measure: Mapped[str] = mapped_column(String(48), primary_key=True)
+    amount: Mapped[int] = mapped_column(BigInteger)

@@ -46,7 +46,9 @@ from app.web.error_pages import EXCEPTION_HANDLERS
 from app.web.form_guard import FormGuardMiddleware
 from app.web.forms import MAX_BODY_BYTES, MAX_UPLOAD_BYTES, UPLOAD_PATH
 from app.web.health import health
+from app.web.instruments import Instruments, RequestCountsMiddleware
 from app.web.languages import load_languages
+from app.web.metrics import metrics
 from app.web.pages import Pages
 from app.web.request_id import RequestIdMiddleware
 from app.web.request_limits import RequestLimitsMiddleware
@@ -133,6 +135,7 @@ def create_app(settings: Settings, *, clock: Clock = utc_now, rhythm: Rhythm | N
     languages = load_languages()
     cookies = CookieJar(settings)
     static_version = contents_version()
+    instruments = Instruments()
     page_middleware = [
         Middleware(SessionMiddleware, cookies=cookies, languages=languages),
         Middleware(FormGuardMiddleware, routes=PAGE_ROUTES),
@@ -148,11 +151,13 @@ def create_app(settings: Settings, *, clock: Clock = utc_now, rhythm: Rhythm | N
     app = Starlette(
         routes=[
             Route("/health", health),
+            Route("/metrics", metrics),
             Mount(f"{STATIC_PREFIX}{static_version}", StaticFiles(directory=STATIC_FOLDER)),
             Mount("", routes=PAGE_ROUTES, middleware=page_middleware),
         ],
         middleware=[
             Middleware(RequestIdMiddleware),
+            Middleware(RequestCountsMiddleware, instruments=instruments),
             Middleware(SecurityHeadersMiddleware, secure=settings.secure_cookies),
             Middleware(CrashPageMiddleware),
             Middleware(TrustedHostMiddleware, allowed_hosts=settings.trusted_hosts or ["*"], www_redirect=False),
@@ -164,6 +169,7 @@ def create_app(settings: Settings, *, clock: Clock = utc_now, rhythm: Rhythm | N
     )
     app.state.pages = Pages(languages, static_version)
     app.state.cookies = cookies
+    app.state.instruments = instruments
     app.state.transcript = Transcript(Markdown())
     app.state.zones = zone_names()
     return app
