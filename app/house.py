@@ -24,7 +24,7 @@ from app.conversations.temporary import Temporary
 from app.database import Database, check_revision
 from app.database.types import new_id
 from app.instance_secret import instance_secret
-from app.reports import Reports, Usages
+from app.reports import Overviews, Reports, Usages
 from app.reports.totals import TurnTotals
 from app.settings import Settings
 from app.turns import Turns, workers
@@ -65,6 +65,7 @@ class House:
     imports: Imports
     turns: Turns
     reports: Reports
+    overviews: Overviews
     usages: Usages
     profiles: Profiles
     people: People
@@ -218,6 +219,7 @@ def _house(
         imports=Imports(database, clock, secret),
         turns=turns,
         reports=Reports(database),
+        overviews=Overviews(database),
         usages=Usages(database),
         profiles=Profiles(database, clock, passwords, accounts, live, max_characters=settings.max_message_characters),
         people=People(database, clock, passwords, accounts, turns),
