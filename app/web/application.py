@@ -49,6 +49,7 @@ from app.web.health import health
 from app.web.instruments import Instruments, RequestCountsMiddleware
 from app.web.languages import load_languages
 from app.web.metrics import metrics
+from app.web.operator.filter_problem import FILTER_HANDLERS
 from app.web.pages import Pages
 from app.web.request_id import RequestIdMiddleware
 from app.web.request_limits import RequestLimitsMiddleware
@@ -164,7 +165,7 @@ def create_app(settings: Settings, *, clock: Clock = utc_now, rhythm: Rhythm | N
             Middleware(BodyLimitMiddleware, max_bytes=MAX_BODY_BYTES, larger={UPLOAD_PATH: MAX_UPLOAD_BYTES}),
             Middleware(GZipMiddleware, minimum_size=1000),
         ],
-        exception_handlers=EXCEPTION_HANDLERS,
+        exception_handlers={**EXCEPTION_HANDLERS, **FILTER_HANDLERS},
         lifespan=lifespan,
     )
     app.state.pages = Pages(languages, static_version)
