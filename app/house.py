@@ -25,7 +25,8 @@ from app.database import Database, check_revision
 from app.database.types import new_id
 from app.instance_secret import instance_secret
 from app.reports import Overviews, Reports, Usages
-from app.reports.totals import TurnTotals
+from app.reports.turn_counters import TurnCounters
+from app.reports.turn_counts import keep_counts
 from app.settings import Settings
 from app.turns import Turns, workers
 from app.turns.acceptance import SendLimits
@@ -73,7 +74,7 @@ class House:
     audit_log: AuditLog
     request_limits: RequestLimits
     backend_watch: BackendWatch
-    turn_totals: TurnTotals
+    turn_counters: TurnCounters
     bus: Bus
 
     def backends_up(self) -> Mapping[str, bool]:
@@ -210,7 +211,12 @@ def _house(
         lifecycle=Lifecycle(database, clock),
         temporary=Temporary(database, clock, conversations),
         retention=Retention(
-            database, clock, conversations, days=settings.retention_days, turn_days=settings.turn_retention_days
+            database,
+            clock,
+            conversations,
+            days=settings.retention_days,
+            turn_days=settings.turn_retention_days,
+            keep_counts=keep_counts,
         ),
         search=Search(database),
         choices=Choices(database, default_system_prompt=settings.default_system_prompt or ""),
@@ -227,6 +233,6 @@ def _house(
         audit_log=AuditLog(database),
         request_limits=request_limits,
         backend_watch=BackendWatch(backends, rhythm),
-        turn_totals=TurnTotals(database, clock),
+        turn_counters=TurnCounters(database, clock),
         bus=bus,
     )

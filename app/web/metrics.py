@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.house import House
-from app.reports.totals import Totals
+from app.reports.turn_counters import Counted
 from app.web.instruments import HouseState, instruments_of
 from app.web.turn_families import TurnFamilies
 from app.web.visit import house_of
@@ -24,11 +24,11 @@ logger = logging.getLogger(__name__)
 async def metrics(request: Request) -> Response:
     house = house_of(request)
     _check_token(request, house)
-    totals = await _totals(house)
+    counted = await _counted(house)
     registry = CollectorRegistry()
-    registry.register(HouseState(house, database_up=totals is not None))
-    if totals is not None:
-        registry.register(TurnFamilies(totals))
+    registry.register(HouseState(house, database_up=counted is not None))
+    if counted is not None:
+        registry.register(TurnFamilies(counted))
     content = generate_latest(instruments_of(request).registry) + generate_latest(registry)
     return Response(content, headers={"content-type": CONTENT_TYPE_PLAIN_0_0_4, "cache-control": "no-store"})
 
@@ -42,10 +42,10 @@ def _check_token(request: Request, house: House) -> None:
         raise HTTPException(401, headers={"www-authenticate": "Bearer"})
 
 
-async def _totals(house: House) -> Totals | None:
+async def _counted(house: House) -> Counted | None:
     """None where the database is away: the rest can be told all the same, and an alert sees it."""
     try:
-        return await house.turn_totals.read()
+        return await house.turn_counters.read()
     except (SQLAlchemyError, OSError):
         logger.exception("the turns could not be counted")
         return None

@@ -9,8 +9,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from app.cache_outcomes import FAULTS, ON_PURPOSE, Outcome
-from app.conversations.turn_counts import BOUNDS_MS, Counts, TurnGroup, at_most
-from app.reports.totals import Totals
+from app.reports.turn_counters import Counted
+from app.reports.turn_counts import BOUNDS_MS, Counts, TurnGroup, at_most
 
 Labels = tuple[str, ...]
 SERVED: Final = ("backend", "model")
@@ -55,11 +55,11 @@ HISTOGRAMS: Final = (
 class TurnFamilies(Collector):
     """The families of one moment."""
 
-    def __init__(self, totals: Totals) -> None:
-        self._totals = totals
+    def __init__(self, counted: Counted) -> None:
+        self._counted = counted
 
     def collect(self) -> Iterable[Metric]:
-        ended = self._totals.ended
+        ended = self._counted.ended
         for each in SUMS:
             yield _counter(each, ended)
         # A counter that shows itself only with its first fault has not risen, as far as an alert can see.
@@ -71,7 +71,7 @@ class TurnFamilies(Collector):
         live = GaugeMetricFamily(
             "recount_live_turns", "Turns that have not ended, of all processes.", labels=["status"]
         )
-        for status, turns in self._totals.live.items():
+        for status, turns in self._counted.live.items():
             live.add_metric([status], turns)
         yield live
 

@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, and_, case, func, select
+from sqlalchemy import ColumnElement, Select, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import InstrumentedAttribute
 
-from app.cache_outcomes import ON_PURPOSE
 from app.models import RemovedTurns, Turn
+from app.reports.measures import CACHED, COMPUTED, COUNTED, EXPECTED, LOST, ON_PURPOSE_TOKENS, PROMPT, ROUNDING
 
 BOUNDS_MS: Final = (50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 120_000)
 """Upper bounds of the histograms."""
@@ -24,17 +24,7 @@ TIMES: Final[Mapping[str, InstrumentedAttribute[int | None]]] = {
     "first_token": Turn.time_to_first_token_ms,
     "duration": Turn.duration_ms,
 }
-COUNTED: Final = and_(Turn.purpose == "chat", Turn.imported_at.is_(None))
-"""Probes are the app's own questions, and imported turns were used up elsewhere."""
-
-_PROMPT = Turn.input_tokens + Turn.cache_creation_input_tokens + Turn.cache_read_input_tokens
-_KNOWN = _PROMPT.is_not(None)
-_COMPUTED = _PROMPT - Turn.cache_read_input_tokens
-_MISSED = Turn.shortfall_tokens
-_FAULT = Turn.fault.is_(True)
-_MEANT = func.coalesce(Turn.outcome, "").in_(sorted(ON_PURPOSE))
-# The last token of a prompt is always computed.
-_EXPECTED = case((Turn.expected_read_tokens < _PROMPT, Turn.expected_read_tokens), else_=_PROMPT - 1)
+_GROUP: Final = (Turn.backend, Turn.model, Turn.status, Turn.outcome)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +47,20 @@ def at_most(time: str, bound_ms: int) -> str:
 
 
 def _measures() -> dict[str, ColumnElement[Any]]:
-    """The layers cached, new, on purpose, lost and rounding add up to the prompt tokens of the reported turns.
-
-    An unknown prompt is NULL, and so is what is computed from it; sums leave NULL out.
-    """
+    """Cached, new, on purpose, lost and rounding add up to the prompt tokens of the turns that have ended."""
+    missed = [func.coalesce(layer, 0) for layer in (ON_PURPOSE_TOKENS, LOST, ROUNDING)]
     measures: dict[str, ColumnElement[Any]] = {
         "turns": func.count(),
-        "reported_turns": func.count(_PROMPT),
+        "reported_turns": func.count(PROMPT),
         "law_mismatches": func.count().filter(Turn.law_mismatch.is_(True)),
-        "prompt_tokens": func.sum(_PROMPT),
-        "cached_tokens": func.sum(Turn.cache_read_input_tokens).filter(_KNOWN),
-        "computed_tokens": func.sum(_COMPUTED),
-        "new_tokens": func.sum(_COMPUTED - func.coalesce(_MISSED, 0)),
-        "lost_tokens": func.sum(_MISSED).filter(_KNOWN, _FAULT),
-        "on_purpose_tokens": func.sum(_MISSED).filter(_KNOWN, ~_FAULT, _MEANT),
-        "rounding_tokens": func.sum(_MISSED).filter(_KNOWN, ~_FAULT, ~_MEANT),
-        "expected_tokens": func.sum(_EXPECTED).filter(_KNOWN, Turn.expected_read_tokens.is_not(None)),
+        "prompt_tokens": func.sum(PROMPT),
+        "cached_tokens": func.sum(CACHED),
+        "computed_tokens": func.sum(COMPUTED),
+        "new_tokens": func.sum(COMPUTED - sum(missed)),
+        "lost_tokens": func.sum(LOST),
+        "on_purpose_tokens": func.sum(ON_PURPOSE_TOKENS),
+        "rounding_tokens": func.sum(ROUNDING),
+        "expected_tokens": func.sum(EXPECTED),
         "output_tokens": func.sum(Turn.output_tokens),
     }
     for name, column in TIMES.items():
@@ -83,7 +71,6 @@ def _measures() -> dict[str, ColumnElement[Any]]:
 
 
 _MEASURES: Final = _measures()
-_GROUP: Final = (Turn.backend, Turn.model, Turn.status, Turn.outcome)
 
 
 async def count_turns(session: AsyncSession, *conditions: ColumnElement[bool]) -> Counts:

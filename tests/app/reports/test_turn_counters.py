@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import delete, func, select, update
 
 from app.cache_outcomes import Outcome
-from app.conversations.turn_counts import TurnGroup, at_most
 from app.database import Database
 from app.models import RemovedTurns, Turn
-from app.reports.totals import SETTLING, STEP, TurnTotals
+from app.reports.turn_counters import SETTLING, STEP, TurnCounters
+from app.reports.turn_counts import TurnGroup, at_most
 from tests.app.houses import START, MovingClock
 
 pytestmark = pytest.mark.anyio
@@ -43,7 +43,7 @@ async def add(database: Database, *turns: Turn) -> None:
 
 
 async def ended(database: Database, clock: MovingClock) -> dict[TurnGroup, Counter[str]]:
-    return (await TurnTotals(database, clock).read()).ended
+    return (await TurnCounters(database, clock).read()).ended
 
 
 def whole(counts: dict[TurnGroup, Counter[str]]) -> Counter[str]:
@@ -88,7 +88,7 @@ async def test_probes_and_imported_turns_are_not_counted_and_live_ones_apart(
         turn(None, status="running", created_at=START - timedelta(days=2)),
         turn(None, status="running", created_at=START),
     )
-    totals = await TurnTotals(database, clock).read()
+    totals = await TurnCounters(database, clock).read()
     assert totals.ended == {}
     assert totals.live == {"queued": 1, "running": 2}
 
@@ -108,7 +108,7 @@ async def test_turns_that_end_late_are_counted_once_by_old_and_new_processes(
     """A turn that was live when the past was counted, and others of every age since."""
     long = turn(None, status="running", created_at=START - timedelta(hours=1))
     await add(database, turn(Outcome.HIT), long, turn(Outcome.HIT, created_at=START - timedelta(minutes=30)))
-    old = TurnTotals(database, clock)
+    old = TurnCounters(database, clock)
     assert whole((await old.read()).ended)["turns"] == 2
     for minutes in (1, 4, 6, 30, 120):
         clock.advance(minutes=minutes)
@@ -118,7 +118,7 @@ async def test_turns_that_end_late_are_counted_once_by_old_and_new_processes(
                 ends = update(Turn).where(Turn.status == "running").values(status="stopped", outcome="hit", fault=False)
                 await session.execute(ends)
         again = await old.read()
-        assert again == await TurnTotals(database, clock).read()
+        assert again == await TurnCounters(database, clock).read()
         async with database.read() as session:
             assert whole(again.ended)["turns"] == await session.scalar(
                 select(func.count()).where(Turn.status.in_(["completed", "stopped"]))
@@ -129,7 +129,7 @@ async def test_turns_that_end_late_are_counted_once_by_old_and_new_processes(
 async def test_the_past_is_counted_once(database: Database, clock: MovingClock) -> None:
     """What was changed by hand is seen only by a new process; nothing of ours changes it."""
     await add(database, turn(Outcome.HIT))
-    totals = TurnTotals(database, clock)
+    totals = TurnCounters(database, clock)
     await totals.read()
     clock.advance(seconds=(SETTLING + STEP).total_seconds())
     async with database.write() as session:

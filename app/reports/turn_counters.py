@@ -10,9 +10,9 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.clock import Clock
-from app.conversations.turn_counts import Counts, TurnGroup, count_turns, removed_counts
 from app.database import Database
 from app.models import LIVE_STATES, TURN_IS_LIVE, Turn
+from app.reports.turn_counts import Counts, TurnGroup, count_turns, removed_counts
 
 SETTLING: Final = timedelta(minutes=10)
 """So long after it was accepted, a turn may still be corrected, or come into sight."""
@@ -22,14 +22,14 @@ LONGEST_COUNT_MS: Final = 120_000
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class Counted:
     """Of all turns that have ended, the removed ones included; `live` counts the others by their state."""
 
     ended: Counts
     live: dict[str, int]
 
 
-class TurnTotals:
+class TurnCounters:
     """Counts each turn of the past once, and keeps that in memory; only the newest are counted again each time."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
@@ -39,7 +39,7 @@ class TurnTotals:
         self._settled_until: datetime | None = None
         self._turn = anyio.Lock()
 
-    async def read(self) -> Totals:
+    async def read(self) -> Counted:
         async with self._turn, self._database.read() as session:
             await _see_one_state(session)
             await self._settle(session)
@@ -48,7 +48,7 @@ class TurnTotals:
         live = Counter(dict.fromkeys(LIVE_STATES, 0))
         for group in recent.keys() - ended.keys():
             live[group.status] += recent[group]["turns"]
-        return Totals(_added(self._settled, ended), dict(live))
+        return Counted(_added(self._settled, ended), dict(live))
 
     async def _settle(self, session: AsyncSession) -> None:
         """Moves the end of the past on, if by a step; it lies before all turns that may change."""
