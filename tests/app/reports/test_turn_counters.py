@@ -11,7 +11,7 @@ from app.cache_outcomes import Outcome
 from app.database import Database
 from app.models import RemovedTurns, Turn
 from app.reports.turn_counters import SETTLING, STEP, TurnCounters
-from app.reports.turn_counts import TurnGroup, at_most
+from app.reports.turn_counts import TurnGroup, at_most, keep_counts
 from tests.app.houses import START, MovingClock
 
 pytestmark = pytest.mark.anyio
@@ -138,9 +138,25 @@ async def test_the_past_is_counted_once(database: Database, clock: MovingClock) 
     assert (await ended(database, clock)) == {}
 
 
-async def test_removed_counts_stay_in_the_totals(database: Database, clock: MovingClock) -> None:
+async def test_turns_that_are_removed_stay_in_the_totals(database: Database, clock: MovingClock) -> None:
+    """One after the other, so that counts are begun and added to; one has no backend and no outcome."""
+    missed = {"expected_read_tokens": 28, "shortfall_tokens": 8, "time_to_first_token_ms": 70}
+    turns = [turn(Outcome.EVICTED, **missed) for _ in range(3)]
+    turns.append(turn(None, status="failed", backend=None, model=None, input_tokens=None))
+    turns.append(turn(Outcome.HIT, imported_at=START))
+    await add(database, *turns)
+    before = await ended(database, clock)
+    assert whole(before)["turns"] == 4
+    for removed in turns:
+        async with database.write() as session:
+            await keep_counts(session, [removed.id])
+            await session.execute(delete(Turn).where(Turn.id == removed.id))
+        assert await ended(database, clock) == before
+
+
+async def test_large_counts_fit(database: Database, clock: MovingClock) -> None:
     key = {"backend": "a", "model": "m", "status": "completed", "outcome": "hit"}
     async with database.write() as session:
-        session.add(RemovedTurns(**key, measure="turns", amount=2**40))
+        session.add(RemovedTurns(**key, measure="prompt_tokens", amount=2**40))
     await add(database, turn(Outcome.HIT))
-    assert (await ended(database, clock))[TurnGroup(**key)]["turns"] == 2**40 + 1
+    assert (await ended(database, clock))[TurnGroup(**key)]["prompt_tokens"] == 2**40 + 30
