@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.house import House
+from app.web.assets import STATIC_PREFIX
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 """What somebody else makes up must not become a label each."""
@@ -38,8 +39,6 @@ def instruments_of(request: Request) -> Instruments:
 
 
 class RequestCountsMiddleware:
-    """Behind the one that names requests; static files have no route of their own."""
-
     def __init__(self, app: ASGIApp, instruments: Instruments) -> None:
         self.app = app
         self._requests = instruments.requests
@@ -60,8 +59,14 @@ class RequestCountsMiddleware:
             await self.app(scope, receive, watched_send)
         finally:
             method = scope["method"] if scope["method"] in METHODS else "other"
-            route = getattr(scope.get("route"), "path", "none")
-            self._requests.labels(method, route, status).inc()
+            self._requests.labels(method, _route(scope), status).inc()
+
+
+def _route(scope: Scope) -> str:
+    """The template, never an address that somebody made up, nor the version of the static files."""
+    if scope["path"].startswith(STATIC_PREFIX):
+        return "static"
+    return getattr(scope.get("route"), "path", "") or "none"
 
 
 class HouseState(Collector):

@@ -42,7 +42,7 @@ def scraped(open_site: OpenSite) -> Site:
 
 
 def test_without_the_setting_there_is_no_such_page(site: Site) -> None:
-    for headers in ({}, {"authorization": "Bearer "}, {"authorization": f"Bearer {TOKEN}"}):
+    for headers in ({}, {"authorization": "Bearer"}, {"authorization": f"Bearer {TOKEN}"}):
         assert httpx.get(f"{site.url}/metrics", headers=headers).status_code == 404
 
 
@@ -92,10 +92,9 @@ def test_totals_agree_with_sql(scraped: Site) -> None:
     gate.open()
     prompt = "(input_tokens + cache_creation_input_tokens + cache_read_input_tokens)"
     ended = "FROM turns WHERE status NOT IN ('queued', 'running')"
-    ((turns, reported, tokens, cached, output),) = scraped.rows(
-        f"SELECT count(*), count({prompt}), sum({prompt}), sum(CASE WHEN {prompt} > 0 THEN cache_read_input_tokens END),"
-        f" sum(output_tokens) {ended}"
-    )
+    read = f"CASE WHEN {prompt} > 0 THEN cache_read_input_tokens END"
+    sums = f"count(*), count({prompt}), sum({prompt}), sum({read}), sum(output_tokens)"
+    ((turns, reported, tokens, cached, output),) = scraped.rows(f"SELECT {sums} {ended}")
     assert (turns, reported) == (6, 3)
     assert total(found, "recount_turns_total") == turns
     assert total(found, "recount_reported_turns_total") == reported
@@ -132,8 +131,9 @@ def test_what_the_process_sees_of_itself(scraped: Site) -> None:
     mina = scraped.set_up()
     path = scraped.ask(mina, "One")
     mina.open(path)
-    mina.client.request("FOO", "/nowhere")
+    mina.client.request("PROPFIND", "/nowhere")
     mina.open("/nowhere")
+    mina.open(mina.open(path).text.split('rel="stylesheet" href="')[1].split('"')[0])
     turn = scraped.rows("SELECT id FROM turns")[0][0]
     mina.open(f"/turns/{turn[:8]}-{turn[8:12]}-{turn[12:16]}-{turn[16:20]}-{turn[20:]}/events?after=0")
     found = samples(scraped)
@@ -142,6 +142,7 @@ def test_what_the_process_sees_of_itself(scraped: Site) -> None:
     assert total(found, requests, **opened) >= 2
     assert total(found, requests, method="other", route="none") == 1
     assert total(found, requests, route="none", status="404") >= 1
+    assert total(found, requests, route="static", status="200") == 1
     assert total(found, "recount_events_sent_total") > 2
     assert total(found, "recount_event_streams") == 0
     assert total(found, "recount_backend_up", backend="scripted") == 1
