@@ -1,7 +1,7 @@
 """The wiring: every service of the app in one frozen object, built from the settings."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
@@ -76,10 +76,7 @@ class House:
     backend_watch: BackendWatch
     turn_counters: TurnCounters
     bus: Bus
-
-    def backends_up(self) -> Mapping[str, bool]:
-        """By the name of the backend, as this process last saw it."""
-        return {self.settings.resolved_backends()[0].name: not self.backend_watch.away}
+    backends: Backends
 
 
 @asynccontextmanager
@@ -235,4 +232,5 @@ def _house(
         backend_watch=BackendWatch(backends, rhythm),
         turn_counters=TurnCounters(database, clock),
         bus=bus,
+        backends=backends,
     )

@@ -49,6 +49,7 @@ from app.web.health import health
 from app.web.instruments import Instruments, RequestCountsMiddleware
 from app.web.languages import load_languages
 from app.web.metrics import metrics
+from app.web.operator import conversations_page, overview_page, turns_page
 from app.web.operator.filter_problem import FILTER_HANDLERS
 from app.web.pages import Pages
 from app.web.request_id import RequestIdMiddleware
@@ -104,7 +105,9 @@ PAGE_ROUTES = [
     Route(UPLOAD_PATH, import_page.import_conversation, methods=["POST"]),
     Route("/turns/{turn_id:uuid}/events", turn_routes.turn_events),
     Route("/turns/{turn_id:uuid}/stop", turn_routes.stop_turn, methods=["POST"]),
-    Route("/operator/conversations", operator_pages.operator_conversations),
+    Route("/operator", overview_page.overview),
+    Route("/operator/turns", turns_page.turns),
+    Route("/operator/conversations", conversations_page.conversations),
     Route("/operator/conversations/{conversation_id:uuid}", operator_pages.operator_conversation),
     Route("/invite", invite_page.invite_page, methods=["GET"]),
     Route("/invite", invite_page.accept_invite, methods=["POST"]),

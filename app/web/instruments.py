@@ -80,8 +80,8 @@ class HouseState(Collector):
         backends = GaugeMetricFamily(
             "recount_backend_up", "Whether the model server answers this process.", labels=["backend"]
         )
-        for name, up in self._house.backends_up().items():
-            backends.add_metric([name], up)
+        for each in self._house.backends.all:
+            backends.add_metric([each.name], not each.away)
         yield backends
         yield GaugeMetricFamily(
             "recount_bus_up", "Whether live answers go through: 0 while Redis is away.", value=not self._house.bus.away

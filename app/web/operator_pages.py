@@ -4,7 +4,6 @@ For everybody else these pages do not exist.
 """
 
 from dataclasses import dataclass
-from uuid import UUID
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -29,7 +28,6 @@ from app.web.turn_chart import chart_of
 from app.web.turn_totals import totals_of
 from app.web.visit import account_of, house_of, visit_of
 
-PAGE_LENGTH = 50
 BLOCK_TOKENS = 16  # The usual block of engines that reuse whole blocks only.
 
 
@@ -53,19 +51,6 @@ class TurnCells:
     split: str
     duration: str
     speed: str
-
-
-async def operator_conversations(request: Request) -> Response:
-    operator_of(request)
-    before = _before(request)
-    rows = await house_of(request).reports.conversations(limit=PAGE_LENGTH, before=before)
-    return pages_of(request).response(
-        request,
-        "operator/conversations.html",
-        rows=rows,
-        before=before,
-        older=rows[-1].id if len(rows) == PAGE_LENGTH else None,
-    )
 
 
 async def operator_conversation(request: Request) -> Response:
@@ -121,10 +106,3 @@ def _state(figures: TurnFigures, language: Language) -> str:
     """The state in words; stop reason and type of error as they are stored."""
     parts = (status_words(figures, language), figures.stop_reason, figures.error_type)
     return " · ".join(part for part in parts if part)
-
-
-def _before(request: Request) -> UUID | None:
-    try:
-        return UUID(request.query_params.get("before", ""))
-    except ValueError:
-        return None

@@ -25,7 +25,8 @@ class Cost:
 
 def cost_of(problems: Iterable[Problem], speeds: Speeds) -> Cost:
     rows = list(problems)
-    measured = [(row.lost_tokens, speeds[row.key.backend]) for row in rows if row.key.backend in speeds]
+    speed_of = {row: speeds.get(row.key.backend or "") for row in rows}
+    measured = [(row.lost_tokens, speed) for row, speed in speed_of.items() if speed is not None]
     seconds = sum(tokens / speed for tokens, speed in measured) if measured else None
     return Cost(sum(row.lost_tokens for row in rows), seconds, len(measured) == len(rows))
 

@@ -94,6 +94,11 @@ def read_filters(given: Mapping[str, str], now: datetime, own_zone: str, languag
     return Filters(selection, preset, zone.key, compare is not None, int(refresh) if refresh else None, named | kept)
 
 
+def refusal(field: str, allowed: str, language: Language) -> FilterError:
+    words = language.gettext("“%(field)s” in the address is not usable. Allowed: %(allowed)s.")
+    return FilterError(field, words % {"field": field, "allowed": allowed})
+
+
 @dataclass(frozen=True, slots=True)
 class _Checks:
     """One parameter at a time; None where it is not given."""
@@ -102,8 +107,7 @@ class _Checks:
     language: Language
 
     def refusal(self, field: str, allowed: str) -> FilterError:
-        words = self.language.gettext("“%(field)s” in the address is not usable. Allowed: %(allowed)s.")
-        return FilterError(field, words % {"field": field, "allowed": allowed})
+        return refusal(field, allowed, self.language)
 
     def one_of(self, field: str, allowed: tuple[str, ...]) -> str | None:
         value = self.given.get(field)

@@ -15,8 +15,12 @@ from app.web.outcome_words import OutcomeWords, outcome_words
 
 @dataclass(frozen=True, slots=True)
 class ProblemRow:
-    """`seconds` is None where the backend's speed was not measured lately; links keep the filters."""
+    """`seconds` is None where the backend's speed was not measured lately. `reach`: conversations and users.
 
+    Links keep the filters.
+    """
+
+    outcome: str
     words: OutcomeWords
     backend: str
     model: str
@@ -25,8 +29,7 @@ class ProblemRow:
     first_seen: str
     last_seen: str
     turns: str
-    conversations: str
-    users: str
+    reach: tuple[str, ...]
     lost: str
     seconds: str | None
     evidence: tuple[str, ...]
@@ -48,6 +51,7 @@ def _row(problem: Problem, facts: Facts, cost: Cost, filters: Filters, language:
 
     changes = {"outcome": key.outcome.value, "backend": key.backend, "model": key.model}
     return ProblemRow(
+        outcome=key.outcome.value,
         words=outcome_words(key.outcome, language),
         backend=key.backend or language.gettext("unknown"),
         model=key.model or language.gettext("unknown"),
@@ -56,8 +60,10 @@ def _row(problem: Problem, facts: Facts, cost: Cost, filters: Filters, language:
         first_seen=moment(problem.first_seen),
         last_seen=moment(problem.last_seen),
         turns=language.number(problem.turns),
-        conversations=language.number(problem.conversations),
-        users=language.number(problem.users),
+        reach=(
+            language.ngettext("%(n)s conversation", "%(n)s conversations", problem.conversations),
+            language.ngettext("%(n)s user", "%(n)s users", problem.users),
+        ),
         lost=language.number(problem.lost_tokens),
         seconds=seconds_words(cost, language),
         evidence=evidence_of(problem, facts, filters.zone, language),

@@ -3,14 +3,20 @@
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from babel.dates import format_skeleton
+from babel.dates import format_date, format_skeleton
 
 from app.web.languages import Language
 
 
 def short_moment(at: datetime, zone: str, language: Language) -> str:
-    """Day and minute in the zone, such as "Nov 30, 13:42"."""
-    return format_skeleton("MMMdHm", at.astimezone(ZoneInfo(zone)), locale=language.tag)
+    """Day and minute in the zone, such as "Nov 30 13:42"."""
+    return f"{short_day(at, zone, language)} {clock_time(at, zone, language)}"
+
+
+def dated_moment(at: datetime, zone: str, language: Language) -> str:
+    """With the year, where the page cannot say it elsewhere."""
+    local = at.astimezone(ZoneInfo(zone))
+    return f"{format_date(local, 'medium', locale=language.tag)} {clock_time(at, zone, language)}"
 
 
 def clock_time(at: datetime, zone: str, language: Language) -> str:
