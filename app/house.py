@@ -227,7 +227,7 @@ def _house(
         profiles=Profiles(database, clock, passwords, accounts, live, max_characters=settings.max_message_characters),
         people=People(database, clock, passwords, accounts, turns),
         invites=Invites(database, clock, passwords, accounts, limits),
-        audit_log=AuditLog(database),
+        audit_log=AuditLog(database, clock),
         request_limits=request_limits,
         backend_watch=BackendWatch(backends, rhythm),
         turn_counters=TurnCounters(database, clock),

@@ -7,6 +7,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Select, and_, case, func, or_, select
 
 from app.conversations import TurnFigures
+from app.conversations.ownership import owned_conversation
 from app.database import Database
 from app.errors import NotFound
 from app.models import Conversation, Message, Turn, User
@@ -37,6 +38,12 @@ class Reports:
             model=models[-1] if models else None,
             turns=_rows(turns),
         )
+
+    async def own_conversation(self, owner_id: UUID, conversation_id: UUID) -> ConversationReport:
+        """NotFound for a foreign and for a deleted one."""
+        async with self._database.read() as session:
+            await owned_conversation(session, owner_id, conversation_id)
+        return await self.conversation(conversation_id)
 
     async def conversations(
         self, limit: int = 50, before: UUID | None = None, before_at: datetime | None = None

@@ -49,16 +49,18 @@ from app.web.health import health
 from app.web.instruments import Instruments, RequestCountsMiddleware
 from app.web.languages import load_languages
 from app.web.metrics import metrics
-from app.web.operator import conversations_page, overview_page, turns_page
+from app.web.operator import conversations_page, exports, overview_page, turns_page
 from app.web.operator.filter_problem import FILTER_HANDLERS
 from app.web.pages import Pages
 from app.web.request_id import RequestIdMiddleware
 from app.web.request_limits import RequestLimitsMiddleware
 from app.web.security_headers import SecurityHeadersMiddleware
 from app.web.session_cookie import CookieJar, SessionMiddleware
+from app.web.table_files import FORMATS
 from app.web.transcript import Transcript
 from app.web.zones import zone_names
 
+_CONVERSATION = "/conversations/{conversation_id:uuid}"
 _MESSAGE = "/conversations/{conversation_id:uuid}/messages/{message_id:uuid}"
 
 PAGE_ROUTES = [
@@ -109,6 +111,9 @@ PAGE_ROUTES = [
     Route("/operator/turns", turns_page.turns),
     Route("/operator/conversations", conversations_page.conversations),
     Route("/operator/conversations/{conversation_id:uuid}", operator_pages.operator_conversation),
+    *(Route(f"/operator/export/{name}.{kind}", view) for name, view in exports.TABLES.items() for kind in FORMATS),
+    *(Route(f"/operator{_CONVERSATION}/turns.{kind}", exports.conversation_turns) for kind in FORMATS),
+    *(Route(f"{_CONVERSATION}/cache/turns.{kind}", exports.own_conversation_turns) for kind in FORMATS),
     Route("/invite", invite_page.invite_page, methods=["GET"]),
     Route("/invite", invite_page.accept_invite, methods=["POST"]),
     Route("/account", account_pages.account),

@@ -67,12 +67,12 @@ async def _look(house: House, filters: Filters) -> Look:
         series=await overviews.series(selection, ZoneInfo(filters.zone)),
         worst=tuple(row for row in ranking.rows if row.lost.tokens),
         errors=tuple(await overviews.errors(selection)),
-        backends=await _backends(house, selection),
+        backends=await backends_of(house, selection),
         speeds=await speeds_of(house, names),
     )
 
 
-async def _backends(house: House, selection: Selection) -> tuple[BackendState, ...]:
+async def backends_of(house: House, selection: Selection) -> tuple[BackendState, ...]:
     """Those of the settings that the selection does not leave out."""
     caches = await cache_states(house.backends)
     chosen = [each for each in house.backends.all if selection.backend in (None, each.name)]
