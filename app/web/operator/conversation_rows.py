@@ -68,6 +68,8 @@ def _cached(each: RankedConversation, language: Language) -> str:
 
 
 def _coverage(each: RankedConversation, language: Language) -> str:
+    if each.prompt.turns == each.turns:
+        return ""
     return language.gettext(
-        "%(covered)s of %(all)s", covered=language.number(each.prompt.turns), all=language.number(each.turns)
+        "%(covered)s of %(all)s turns", covered=language.number(each.prompt.turns), all=language.number(each.turns)
     )

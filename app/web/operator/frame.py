@@ -35,21 +35,26 @@ class SelectField:
     chosen: str
 
 
-async def frame_of(request: Request, filters: Filters, own: Sequence[SelectField] = ()) -> dict[str, Any]:
-    """The values that the template of such a page needs beside its own. `own` are fields that this page alone has."""
+async def frame_of(
+    request: Request, filters: Filters, own: Sequence[SelectField] = (), *, compares: bool = False
+) -> dict[str, Any]:
+    """The values that the template of such a page needs beside its own.
+
+    `own` are fields that this page alone has; `compares` says whether it shows the period before.
+    """
     visit = visit_of(request)
     language = visit.language
     choices = await house_of(request).overviews.choices()
     kept = {field.name: field.chosen or None for field in own}
     fields = (*_select_fields(filters, choices, visit.time_zone, language), *own)
-    before = filters.selection.before if filters.compare else None
+    before = filters.selection.before if compares and filters.compare else None
     return {
         "filters": filters,
         "query": filters.query(),
         "own_query": filters.query(**kept),
         "here": request.url.path,
         "ranges": range_links(filters, kept, language),
-        "switches": switch_links(filters, kept, language),
+        "switches": switch_links(filters, kept, language)[0 if compares else 1 :],
         "chosen": chosen_links(filters, fields, kept, language),
         "fields": fields,
         "ends": (_local(filters.given.get("from"), filters.zone), _local(filters.given.get("to"), filters.zone)),

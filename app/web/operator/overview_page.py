@@ -47,7 +47,7 @@ async def overview(request: Request) -> Response:
     operator_of(request)
     filters = filters_of(request)
     look = await _look(house_of(request), filters)
-    values = await frame_of(request, filters)
+    values = await frame_of(request, filters, compares=True)
     values |= _words(look, filters, visit_of(request).language)
     return pages_of(request).response(request, "operator/overview.html", **values)
 
@@ -101,7 +101,7 @@ def _words(look: Look, filters: Filters, language: Language) -> dict[str, Any]:
         return problem_rows.rows_of(getattr(problems, group), facts, look.speeds, filters, language)
 
     cost = cost_of(problems.faults, look.speeds)
-    chart = series_chart(look.series)
+    chart = series_chart(look.series, ZoneInfo(zone))
     return {
         "tiles_read": look.tiles,
         "verdict": verdict_of(look.tiles, problems.faults, look.speeds, language),

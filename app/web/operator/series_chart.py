@@ -6,7 +6,7 @@ Both stand on the same axis of time. The template draws it as SVG; nothing here 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from itertools import groupby
 from typing import Final, Literal
 
@@ -20,7 +20,9 @@ TOKENS_HEIGHT: Final = 150.0
 BETWEEN: Final = 34.0
 TIMES_HEIGHT: Final = 80.0
 BOTTOM: Final = 24.0
-MOST_TICKS: Final = 6
+MOST_TICKS: Final = 8
+_ROUND: Final = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10)
+_MINUTES_APART: Final = (1, 2, 5, 10, 15, 30, 60, 120, 180, 240, 360, 720, 1440)
 
 Layer = Literal["cached", "new", "on-purpose", "lost", "rounding"]
 
@@ -81,7 +83,8 @@ class SeriesChart:
     p95: Line
 
 
-def series_chart(series: Series) -> SeriesChart:
+def series_chart(series: Series, zone: tzinfo) -> SeriesChart:
+    """The zone decides where whole hours and days are, for the ticks."""
     buckets = series.buckets
     pitch = (WIDTH - LEFT - RIGHT) / max(1, len(buckets))
     tokens_base = TOP + TOKENS_HEIGHT
@@ -105,7 +108,7 @@ def series_chart(series: Series) -> SeriesChart:
             Column(each, round(LEFT + pitch * (place + 0.08), 2), _pieces(each, most_tokens, tokens_base))
             for place, each in enumerate(buckets)
         ),
-        ticks=tuple(Tick(place, round(LEFT + pitch * place, 2)) for place in _tick_places(len(buckets))),
+        ticks=tuple(Tick(place, round(LEFT + pitch * place, 2)) for place in _tick_places(series, zone)),
         marks=_marks(series, pitch),
         p50=line(lambda bucket: bucket.first_token_p50_ms),
         p95=line(lambda bucket: bucket.first_token_p95_ms),
@@ -124,11 +127,11 @@ def layers_of(bucket: Bucket) -> tuple[tuple[Layer, int], ...]:
 
 
 def round_up(value: float) -> float:
-    """The next 1, 2, 2.5 or 5 times a power of ten; 0 stays 0."""
+    """The next round number at or above it: one digit times a power of ten, or 1.5 or 2.5; 0 stays 0."""
     if value <= 0:
         return 0
     power = 10.0 ** math.floor(math.log10(value))
-    return next(step * power for step in (1, 2, 2.5, 5, 10) if step * power >= value)
+    return next(step * power for step in _ROUND if step * power >= value)
 
 
 def _slowest(bucket: Bucket) -> float:
@@ -146,8 +149,14 @@ def _pieces(bucket: Bucket, most: float, base: float) -> tuple[Piece, ...]:
     return tuple(pieces)
 
 
-def _tick_places(buckets: int) -> range:
-    return range(0, buckets, max(1, math.ceil(buckets / MOST_TICKS)))
+def _tick_places(series: Series, zone: tzinfo) -> Sequence[int]:
+    """At whole hours or days of the zone where they are near enough to each other, else evenly."""
+    minutes = series.step // timedelta(minutes=1)
+    apart = next((each for each in _MINUTES_APART if each * MOST_TICKS >= minutes * len(series.buckets)), None)
+    if apart is not None and apart >= minutes:
+        local = [each.start.astimezone(zone) for each in series.buckets]
+        return [place for place, at in enumerate(local) if (at.hour * 60 + at.minute) % apart == 0]
+    return range(0, len(series.buckets), max(1, math.ceil(len(series.buckets) / MOST_TICKS)))
 
 
 def _marks(series: Series, pitch: float) -> tuple[PlacedMark, ...]:

@@ -67,13 +67,16 @@ def sums_of(buckets: Sequence[Bucket], language: Language) -> SeriesRow:
 
 
 def tick_words(series: Series, ticks: Sequence[Tick], zone: str, language: Language) -> tuple[str, ...]:
-    """The day where it is another one than at the tick before, else the clock."""
+    """The clock; at the first one, and where the day is another one than at the tick before, the day too."""
     starts = [series.buckets[tick.place].start for tick in ticks]
     days = [short_day(start, zone, language) for start in starts]
-    clocks = [clock_time(start, zone, language) for start in starts]
     if series.step >= timedelta(days=1):
         return tuple(days)
-    return tuple(day if day != before else clock for day, before, clock in zip(days, ["", *days], clocks, strict=False))
+    clocks = [clock_time(start, zone, language) for start in starts]
+    return tuple(
+        clock if day == before else day if clock == "00:00" else f"{day} {clock}"
+        for day, before, clock in zip(days, ["", *days], clocks, strict=False)
+    )
 
 
 def step_words(step: timedelta, language: Language) -> str:
