@@ -24,7 +24,7 @@ BOM: Final = "\ufeff"
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Table(Generic[Row]):
     """Columns in their order: the name that stands in the file, and what a row has there."""
 

@@ -45,4 +45,6 @@ def _lost(faults: Sequence[Problem], speeds: Speeds, language: Language) -> str:
     new = sum(row.is_new for row in faults)
     if not new:
         return f"{words}."
-    return language.gettext("%(lost)s; %(new)s.", lost=words, new=language.ngettext("%(n)s is new", "%(n)s are new", new))
+    return language.gettext(
+        "%(lost)s; %(new)s.", lost=words, new=language.ngettext("%(n)s is new", "%(n)s are new", new)
+    )
