@@ -17,7 +17,7 @@ Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
 def scrape(site: Site) -> str:
-    response = httpx.get(f"{site.url}/metrics", headers={"authorization": f"Bearer {TOKEN}"})
+    response = httpx.get(f"{site.url}/metrics", headers={"authorization": f"Bearer {TOKEN}"}, timeout=30)
     assert response.status_code == 200
     assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     return response.text
