@@ -42,6 +42,7 @@ WITHOUT_OBJECT = {"/", "/setup", "/sign-in", "/sign-out", "/conversations", "/op
     "/operator/invites",
     "/operator/audit",
 }
+WITHOUT_OBJECT |= {"/operator", "/operator/turns"}
 WITHOUT_OBJECT |= {f"/operator/export/{table}.{kind}" for table in TABLES for kind in FORMATS}
 OPERATORS_ONLY = [
     (method, route.path)
