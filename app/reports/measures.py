@@ -16,20 +16,20 @@ ROUNDED: Final = frozenset({Outcome.BLOCK_ROUNDING, Outcome.UNKNOWN})
 COUNTED: Final = and_(Turn.purpose == literal_column("'chat'"), Turn.imported_at.is_(None))
 MISSED: Final = Turn.outcome.in_([literal_column(f"'{outcome}'") for outcome in sorted(FAULTS | ON_PURPOSE | ROUNDED)])
 
+# NULL as soon as one of its parts is.
 PROMPT: Final = Turn.input_tokens + Turn.cache_creation_input_tokens + Turn.cache_read_input_tokens
-REPORTED: Final = and_(
-    Turn.input_tokens.is_not(None),
-    Turn.cache_creation_input_tokens.is_not(None),
-    Turn.cache_read_input_tokens.is_not(None),
-)
+REPORTED: Final = PROMPT.is_not(None)
 CACHED: Final = case((REPORTED, Turn.cache_read_input_tokens))
 COMPUTED: Final = case((REPORTED, Turn.input_tokens + Turn.cache_creation_input_tokens))
-_NAMED: Final = and_(REPORTED, Turn.outcome.is_not(None))
 
 
 def _missed(condition: ColumnElement[bool]) -> ColumnElement[Any]:
     """0 where the turn has another outcome; NULL where it has none yet, or how much it missed is not known."""
-    return case((and_(_NAMED, condition), Turn.shortfall_tokens), (_NAMED, 0))
+    named = and_(REPORTED, Turn.outcome.is_not(None))
+    # A turn that has missed nothing is looked at no further: most have not.
+    return case(
+        (Turn.shortfall_tokens == 0, case((named, 0))), (and_(named, condition), Turn.shortfall_tokens), (named, 0)
+    )
 
 
 LOST: Final = _missed(Turn.fault.is_(True))
@@ -38,8 +38,8 @@ ROUNDING: Final = _missed(and_(Turn.fault.is_not(True), Turn.outcome.in_(sorted(
 
 # What could be expected of a prompt, whose last token is always computed.
 _READABLE = case((Turn.expected_read_tokens < PROMPT, Turn.expected_read_tokens), else_=PROMPT - 1)
-EXPECTED: Final = case((and_(REPORTED, Turn.expected_read_tokens.is_not(None), PROMPT > 0), _READABLE))
-ACHIEVED: Final = case((Turn.cache_read_input_tokens > EXPECTED, EXPECTED), else_=CACHED)
+EXPECTED: Final = case((and_(Turn.expected_read_tokens.is_not(None), PROMPT > 0), _READABLE))
+ACHIEVED: Final = case((Turn.cache_read_input_tokens > EXPECTED, EXPECTED), (EXPECTED.is_not(None), CACHED))
 
 
 def chosen(selection: Selection) -> list[ColumnElement[bool]]:

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Any, Final, Literal
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Subquery, and_, case, func, or_, select
+from sqlalchemy import ColumnElement, Select, Uuid, and_, case, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.cache_outcomes import Outcome
 from app.database.epoch import EpochSeconds
 from app.models import Conversation, Turn, User
 from app.reports.marks import RankMark
-from app.reports.measures import ACHIEVED, CACHED, EXPECTED, LOST, PROMPT, as_sum, chosen, sum_of
+from app.reports.measures import ACHIEVED, CACHED, EXPECTED, LOST, MISSED, PROMPT, as_sum, chosen, sum_of
 from app.reports.overview import Neighbours, RankedConversation, RankingPage, Rate, Selection
 
 RankingSort = Literal["lost", "reuse", "turns", "first_token", "recent"]
@@ -30,18 +30,39 @@ _KEYS: Final[dict[RankingSort, ColumnElement[Any]]] = {
 async def ranking(
     session: AsyncSession, selection: Selection, sort: RankingSort, after: RankMark | None, limit: int
 ) -> RankingPage:
-    ranked = _page(selection, sort, after, limit + 1)
+    order = await _order(session, selection, sort, after, limit + 1)
+    ids = [id_ for id_, _ in order[:limit]]
+    figures = await _figures(session, selection, ids)
+    causes = await _main_causes(session, selection, ids)
+    mark = RankMark(order[limit - 1][1], ids[-1]) if len(order) > limit else None
+    return RankingPage(tuple(_ranked(figures[id_], causes.get(id_)) for id_ in ids), mark)
+
+
+async def _order(
+    session: AsyncSession, selection: Selection, sort: RankingSort, after: RankMark | None, limit: int
+) -> list[tuple[UUID, int]]:
+    """Ids with their keys. Those that lost most are among the few turns with faults, so these are looked at first."""
+    if sort == "lost":
+        losing = _ids(selection, sort, after, limit).where(MISSED, Turn.fault.is_(True)).having(_KEYS[sort] > 0)
+        found = (await session.execute(losing)).all()
+        if len(found) == limit:
+            return [(row[0], int(row[1])) for row in found]
+    found = (await session.execute(_ids(selection, sort, after, limit))).all()
+    return [(row[0], int(row[1])) for row in found]
+
+
+def _ids(selection: Selection, sort: RankingSort, after: RankMark | None, limit: int) -> Select[Any]:
+    key = _KEYS[sort]
     query = (
-        select(ranked, Conversation.reference, User.name)
-        .join(Conversation, Conversation.id == ranked.c.conversation_id)
-        .join(User, User.id == Conversation.owner_id)
-        .order_by(ranked.c.key.desc(), ranked.c.conversation_id.desc())
+        select(Turn.conversation_id, key.label("key"))
+        .where(Turn.conversation_id.is_not(None), *chosen(selection))
+        .group_by(Turn.conversation_id)
+        .order_by(key.desc(), Turn.conversation_id.desc())
+        .limit(limit)
     )
-    rows = (await session.execute(query)).all()
-    shown = rows[:limit]
-    causes = await _main_causes(session, selection, [row.conversation_id for row in shown])
-    mark = RankMark(int(shown[-1].key), shown[-1].conversation_id) if len(rows) > limit else None
-    return RankingPage(tuple(_ranked(row, causes.get(row.conversation_id)) for row in shown), mark)
+    if after is not None:
+        query = query.having(or_(key < after.key, and_(key == after.key, Turn.conversation_id < after.id)))
+    return query
 
 
 async def neighbours(
@@ -57,20 +78,18 @@ async def neighbours(
     order = (ranked.c.key.desc(), ranked.c.conversation_id.desc())
     beside = select(
         ranked.c.conversation_id,
-        func.lag(ranked.c.conversation_id).over(order_by=order).label("previous"),
-        func.lead(ranked.c.conversation_id).over(order_by=order).label("next"),
+        func.lag(ranked.c.conversation_id, type_=Uuid()).over(order_by=order).label("previous"),
+        func.lead(ranked.c.conversation_id, type_=Uuid()).over(order_by=order).label("next"),
     ).subquery()
     query = select(beside.c.previous, beside.c.next).where(beside.c.conversation_id == conversation_id)
     found = (await session.execute(query)).one_or_none()
     return Neighbours(None, None) if found is None else Neighbours(found[0], found[1])
 
 
-def _page(selection: Selection, sort: RankingSort, after: RankMark | None, limit: int) -> Subquery:
-    key = _KEYS[sort]
-    query = (
+async def _figures(session: AsyncSession, selection: Selection, ids: Sequence[UUID]) -> dict[UUID, Any]:
+    sums = (
         select(
             Turn.conversation_id,
-            key.label("key"),
             func.count().label("turns"),
             *_named("prompt", sum_of(PROMPT)),
             *_named("cached", sum_of(CACHED)),
@@ -80,15 +99,16 @@ def _page(selection: Selection, sort: RankingSort, after: RankMark | None, limit
             func.max(Turn.time_to_first_token_ms).label("slowest"),
             func.max(Turn.created_at).label("last_turn_at"),
         )
-        .where(Turn.conversation_id.is_not(None), *chosen(selection))
+        .where(Turn.conversation_id.in_(ids), *chosen(selection))
         .group_by(Turn.conversation_id)
-        .order_by(key.desc(), Turn.conversation_id.desc())
-        .limit(limit)
+        .subquery()
     )
-    if after is not None:
-        behind = or_(key < after.key, and_(key == after.key, Turn.conversation_id < after.id))
-        query = query.having(behind)
-    return query.subquery()
+    query = (
+        select(sums, Conversation.reference, User.name)
+        .join(Conversation, Conversation.id == sums.c.conversation_id)
+        .join(User, User.id == Conversation.owner_id)
+    )
+    return {row.conversation_id: row for row in await session.execute(query)}
 
 
 def _named(name: str, columns: Sequence[ColumnElement[Any]]) -> list[ColumnElement[Any]]:

@@ -1,6 +1,5 @@
 """The chart of the overview: prompt tokens and the time to the first token along the time, and what happened then."""
 
-from collections import defaultdict
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
@@ -10,9 +9,10 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.database.epoch import EpochSeconds
 from app.models import ServingEvent, Turn
-from app.reports.measures import CACHED, LOST, ON_PURPOSE_TOKENS, PROMPT, ROUNDING, chosen
+from app.reports.cells import Cell, read_cells
+from app.reports.measures import chosen
 from app.reports.overview import Bucket, Mark, Selection, Series
-from app.reports.percentiles import bucketed, is_exact, percentile
+from app.reports.percentiles import is_exact, percentile
 
 MOST_BUCKETS: Final = 100
 _MINUTE: Final = 60
@@ -46,17 +46,10 @@ async def series(session: AsyncSession, selection: Selection, zone: tzinfo) -> S
         return Series(timedelta(seconds=_MINUTE), exact, (), ())
     offset = selection.until.astimezone(zone).utcoffset() or timedelta()
     slots = _Slots(step_for(selection.until - since), int(offset.total_seconds()))
-    layers = await _layers(session, selection, slots)
-    times = await _first_tokens(session, selection, slots, exact=exact)
+    cells = await read_cells(session, selection, slots.of_turn, ("total",), exact=exact)
     last = slots.number(selection.until - timedelta(microseconds=1))
     buckets = tuple(
-        Bucket(
-            slots.start(number),
-            *layers.get(number, (0, 0, 0, 0, 0, 0)),
-            percentile(times[number], 50, exact=exact),
-            percentile(times[number], 95, exact=exact),
-        )
-        for number in range(slots.number(since), last + 1)
+        _bucket(slots.start(number), cells[number], exact=exact) for number in range(slots.number(since), last + 1)
     )
     marks = await _marks(session, since, selection)
     return Series(timedelta(seconds=slots.step), exact, buckets, marks)
@@ -68,35 +61,20 @@ def step_for(span: timedelta) -> int:
     return next((step for step in _STEPS if step >= fewest), -(-int(fewest) // _DAY) * _DAY)
 
 
-async def _layers(session: AsyncSession, selection: Selection, slots: _Slots) -> dict[int, tuple[int, ...]]:
-    """Turns, cached, new, on purpose, lost and rounding by the number of the slot."""
-    figures = (PROMPT, CACHED, ON_PURPOSE_TOKENS, LOST, ROUNDING)
-    query = (
-        select(slots.of_turn.label("slot"), func.count(), *(func.sum(figure) for figure in figures))
-        .where(*chosen(selection))
-        .group_by("slot")
+def _bucket(start: datetime, cell: Cell, *, exact: bool) -> Bucket:
+    sums, times = cell.sums, cell.times["total"]
+    again = sums["on_purpose"] + sums["lost"] + sums["rounding"]
+    return Bucket(
+        start=start,
+        turns=sums["turns"],
+        cached=sums["cached"],
+        new=sums["prompt"] - sums["cached"] - again,
+        on_purpose=sums["on_purpose"],
+        lost=sums["lost"],
+        rounding=sums["rounding"],
+        first_token_p50_ms=percentile(times, 50, exact=exact),
+        first_token_p95_ms=percentile(times, 95, exact=exact),
     )
-    found = {}
-    for slot, turns, *sums in await session.execute(query):
-        prompt, cached, *missed = (int(tokens or 0) for tokens in sums)
-        found[slot] = (turns, cached, prompt - cached - sum(missed), *missed)
-    return found
-
-
-async def _first_tokens(
-    session: AsyncSession, selection: Selection, slots: _Slots, *, exact: bool
-) -> defaultdict[int, dict[int, int]]:
-    """How often each time was seen, by the number of the slot."""
-    time = Turn.time_to_first_token_ms
-    query = (
-        select(slots.of_turn.label("slot"), bucketed(time, exact=exact).label("lowest"), func.count())
-        .where(time.is_not(None), *chosen(selection))
-        .group_by("slot", "lowest")
-    )
-    found: defaultdict[int, dict[int, int]] = defaultdict(dict)
-    for slot, lowest, turns in await session.execute(query):
-        found[slot][lowest] = turns
-    return found
 
 
 async def _marks(session: AsyncSession, since: datetime, selection: Selection) -> tuple[Mark, ...]:

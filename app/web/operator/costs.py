@@ -35,6 +35,8 @@ def seconds_words(cost: Cost, language: Language) -> str | None:
     if cost.seconds is None or not cost.tokens:
         return None
     length = length_words(cost.seconds, language)
+    if cost.whole and cost.seconds < 1:
+        return length
     if cost.whole:
         return language.gettext("about %(time)s", time=length)
     return language.gettext("at least %(time)s", time=length)

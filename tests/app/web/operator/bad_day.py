@@ -68,6 +68,7 @@ def write_bad_day(database_file: str, now: datetime) -> dict[Outcome, list[UUID]
         day = Day(now, session)
         talks = [day.conversation(owners[place % len(owners)], place) for place in range(24)]
         _usual(day, talks)
+        _short(day, [day.conversation(owners[0], 100 + place) for place in range(36)])
         _faults(day, talks)
         _others(day, talks)
         session.add(_event("server_start", "scripted", "one", now - timedelta(hours=20)))
@@ -87,15 +88,20 @@ def _usual(day: Day, talks: list[UUID]) -> None:
             day.turn(talk, Outcome.HIT, start - number / 7, backend=backend, prompt=400 + 500 * number)
 
 
+def _short(day: Day, talks: list[UUID]) -> None:
+    for place, talk in enumerate(talks):
+        day.turn(talk, Outcome.FIRST_TURN, 0.5 + place / 2, prompt=90)
+
+
 def _faults(day: Day, talks: list[UUID]) -> None:
     where = {"diverged_where": "system", "diverged_offset": 312, "diverged_kind": "date"}
     for number in range(14):
         missed = 2600 + 450 * number
         day.turn(
-            talks[4], Outcome.VOLATILE_SYSTEM_PROMPT, 8 - number / 2, prompt=missed + 600, missed=missed, **where,
+            talks[4], Outcome.VOLATILE_SYSTEM_PROMPT, 7 - number / 2, prompt=missed * 6 // 5 + 600, missed=missed, **where,
         )  # fmt: skip
     for number in range(22):
-        day.turn(talks[5 + number % 9], Outcome.EVICTED, 23 - number, prompt=4400, missed=900 + 60 * number)
+        day.turn(talks[5 + number % 9], Outcome.EVICTED, 22 - number * 1.03, prompt=4400, missed=900 + 60 * number)
     day.turn(talks[6], Outcome.EVICTED, 60, prompt=4000, missed=3000)
     for number in range(6):
         day.turn(talks[3 * number], Outcome.RESTARTED, 2.9 - number / 9, prompt=3500, missed=3100, backend="east")

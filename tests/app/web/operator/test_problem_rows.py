@@ -1,6 +1,7 @@
 """Rows of Problems in words: what speaks for a cause, what it cost, and links that keep the filters."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -46,7 +47,7 @@ DATE = {"diverged_where": "system", "diverged_offset": 312, "diverged_kind": "da
         (Outcome.RETOKENIZED, {}, ()),
     ],
 )
-def test_evidence(outcome: Outcome, changes: dict[str, object], words: tuple[str, ...]) -> None:
+def test_evidence(outcome: Outcome, changes: dict[str, Any], words: tuple[str, ...]) -> None:
     assert evidence_of(problem(outcome, **changes), FACTS, "Asia/Seoul", LANGUAGES["en"]) == words
 
 

@@ -40,7 +40,7 @@ def test_seconds_of_a_part_are_a_minimum() -> None:
     assert (cost.tokens, cost.seconds, cost.whole) == (5000, 40.0, False)
     assert seconds_words(cost, LANGUAGES["en"]) == "at least 40 s"
     assert seconds_words(cost_of([problem(lost=90_000)], {"east": 100.0}), LANGUAGES["en"]) == "about 15 min"
-    assert seconds_words(cost_of([problem(lost=10)], {"east": 100.0}), LANGUAGES["en"]) == "about under 1 s"
+    assert seconds_words(cost_of([problem(lost=10)], {"east": 100.0}), LANGUAGES["en"]) == "under 1 s"
 
 
 @pytest.mark.parametrize(
