@@ -17,12 +17,15 @@ from tests.app.web.test_metrics import TOKEN, scrape
 from tests.inference_server.serving import serve_model
 from tests.tiny_model import write_tiny_model
 
-FOLDER = Path(__file__).parents[3] / "deploy" / "grafana"
+ROOT = Path(__file__).parents[3]
+FOLDER = ROOT / "deploy" / "grafana"
+DOCUMENT = (ROOT / "docs" / "operations.md").read_text()
 RULES = yaml.safe_load((FOLDER / "alerts.yml").read_text())["groups"][0]["rules"]
 DASHBOARD = json.loads((FOLDER / "recount-dashboard.json").read_text())
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 OVER_TIME = {"rate", "increase"}
 SCRAPED = {"job", "instance"}
+OTHERS = re.compile("recount_inference_.*|process_.*|.*_created")
 OF_ONE_PROCESS = ("recount_inference_", "recount_http_", "recount_events_", "process_")
 
 
@@ -118,6 +121,8 @@ def test_every_metric_is_told_and_used_as_its_kind_allows(told: dict[str, Told])
         for problem in problems_of(selector, told)
     ]
     assert found == []
+    own = {re.sub("_(bucket|sum|count)$", "", name) for name in told if not OTHERS.fullmatch(name)}
+    assert [name for name in sorted(own) if f"`{name}`" not in DOCUMENT] == []
     used = {selector.metric for each in EXPRESSIONS for selector in selectors_of(each.promql)}
     assert len(used) > 25
     lists = [each["definition"] for each in DASHBOARD["templating"]["list"] if each["type"] == "query"]

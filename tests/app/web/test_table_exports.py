@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -11,7 +12,9 @@ import httpx
 import pytest
 
 from app.turns.rhythm import Rhythm
+from app.web.operator import export_tables
 from app.web.operator.exports import CHUNK, TABLES
+from app.web.table_files import Table
 from tests.app.web.conftest import OpenSite
 from tests.app.web.site import Site
 from tests.app.web.visitor import Visitor
@@ -121,6 +124,24 @@ def test_filters_are_those_of_the_pages(site: Site, mina: Visitor, lossy: str) -
     assert mina.open("/operator/export/turns.jsonl?bom=1").status_code == 400
     assert mina.open("/operator/export/conversations.csv?sort=size").status_code == 400
     assert mina.open("/operator/export/titles.csv").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        ("problems", export_tables.PROBLEMS),
+        ("conversations", export_tables.CONVERSATIONS),
+        ("turns", export_tables.TURNS),
+        ("series", export_tables.SERIES),
+        ("errors", export_tables.ERRORS),
+        ("backends", export_tables.BACKENDS),
+        ("turns of a conversation", export_tables.CONVERSATION_TURNS),
+    ],
+)
+def test_columns_are_documented(name: str, table: Table[Any]) -> None:
+    columns = ", ".join(f"`{column}`" for column in table.names)
+    document = Path(__file__).parents[3] / "docs" / "operations.md"
+    assert f"\n| {name} | {columns} |\n" in document.read_text()
 
 
 def test_names_and_headers_are_safe(site: Site, mina: Visitor, lossy: str) -> None:
