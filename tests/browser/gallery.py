@@ -6,11 +6,13 @@ A gallery is two sites: one that waits for its first account, and one that two p
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
 
+from tests.app.web.operator.bad_day import write_bad_day
 from tests.app.web.site import SETUP_CODE
 from tests.app.web.visitor import Visitor
 from tests.browser.conftest import RunningSite, running_site
@@ -80,6 +82,12 @@ def open_sidebar(page: Page) -> None:
     page.locator("#sidebar .row-menu summary").first.click()
 
 
+def open_all(page: Page) -> None:
+    """Every folded part of the page."""
+    for summary in page.locator("details > summary").all():
+        summary.click()
+
+
 def warn_of_prompt(page: Page) -> None:
     page.locator(".system-prompt > summary").click()
     page.locator("#system-prompt").fill(SYSTEM_PROMPT)
@@ -118,6 +126,12 @@ PAGES = (
     ListedPage("account", "/account"),
     ListedPage("usage", "/account/usage"),
     ListedPage("delete-account", "/account/delete"),
+    ListedPage("operator-overview", "/operator?range=24h"),
+    ListedPage("operator-overview-tables", "/operator?range=7d&compare=1&backend=scripted", open_all),
+    ListedPage("operator-overview-empty", "/operator?to=2020-01-01T00:00Z"),
+    ListedPage("operator-turns", "/operator/turns?outcome=evicted"),
+    ListedPage("operator-turns-filters", "/operator/turns", press(".filter-form > summary")),
+    ListedPage("operator-filter-refused", "/operator?range=2w"),
     ListedPage("operator-conversations", "/operator/conversations"),
     ListedPage("operator-conversation", "/operator{talk}"),
     ListedPage("people", "/operator/people"),
@@ -183,6 +197,8 @@ def furnish(site: RunningSite, gates: Sequence[Gate]) -> dict[str, str]:
     """What the operator and a user have done; one answer is being written until the last gate opens."""
     mina = site.set_up()
     site.user("jun")
+    site.user("소영")
+    write_bad_day(site.database_file, datetime.now(UTC))
     places = {"korean": asked(site, mina, "서울에서 부산까지 얼마나 걸려?", KOREAN), "talk": branched(site, mina)}
     article = mina.page.text.split('<article class="message user" id="message-')[1].split('"')[0]
     places["message"] = f"{places['talk']}/messages/{article}"

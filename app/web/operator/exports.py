@@ -17,7 +17,7 @@ from app.web.operator.conversations_page import sort_of
 from app.web.operator.evidence import SERVER_START
 from app.web.operator.export_tables import PricedProblem, StartedBackend, TimedBucket
 from app.web.operator.filters import Filters, filters_of
-from app.web.operator.overview_page import backends_of
+from app.web.operator.overview_look import backends_of
 from app.web.operator.turns_page import turn_filter_of
 from app.web.operator_pages import operator_of
 from app.web.table_files import Table

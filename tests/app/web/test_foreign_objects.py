@@ -41,13 +41,15 @@ WITHOUT_OBJECT = {"/", "/setup", "/sign-in", "/sign-out", "/conversations", "/op
     "/operator/people",
     "/operator/invites",
     "/operator/audit",
+    "/operator",
+    "/operator/turns",
 }
 WITHOUT_OBJECT |= {"/operator", "/operator/turns"}
 WITHOUT_OBJECT |= {f"/operator/export/{table}.{kind}" for table in TABLES for kind in FORMATS}
 OPERATORS_ONLY = [
     (method, route.path)
     for route in PAGE_ROUTES
-    if isinstance(route, Route) and route.path.startswith("/operator/")
+    if isinstance(route, Route) and route.path.startswith("/operator")
     for method in sorted(route.methods or ())
 ]
 

@@ -61,10 +61,11 @@ class Day:
 
 
 def write_bad_day(database_file: str, now: datetime) -> dict[Outcome, list[UUID]]:
-    """For the users that are there. The ids of the turns, by their outcome."""
+    """For the users that are there, and for operators where there are no others. The ids of the turns, by outcome."""
     engine = create_engine(f"sqlite:///{database_file}")
     with Session(engine) as session, session.begin():
-        owners = list(session.scalars(select(User.id).order_by(User.name)))
+        users = list(session.scalars(select(User).order_by(User.name)))
+        owners = [user.id for user in users if user.role == "user"] or [user.id for user in users]
         day = Day(now, session)
         talks = [day.conversation(owners[place % len(owners)], place) for place in range(24)]
         _usual(day, talks)
@@ -97,9 +98,8 @@ def _faults(day: Day, talks: list[UUID]) -> None:
     where = {"diverged_where": "system", "diverged_offset": 312, "diverged_kind": "date"}
     for number in range(14):
         missed = 2600 + 450 * number
-        day.turn(
-            talks[4], Outcome.VOLATILE_SYSTEM_PROMPT, 7 - number / 2, prompt=missed * 6 // 5 + 600, missed=missed, **where,
-        )  # fmt: skip
+        prompt = missed * 6 // 5 + 600
+        day.turn(talks[4], Outcome.VOLATILE_SYSTEM_PROMPT, 7 - number / 2, prompt=prompt, missed=missed, **where)
     for number in range(22):
         day.turn(talks[5 + number % 9], Outcome.EVICTED, 22 - number * 1.03, prompt=4400, missed=900 + 60 * number)
     day.turn(talks[6], Outcome.EVICTED, 60, prompt=4000, missed=3000)
