@@ -25,6 +25,8 @@ from app.database import Database, check_revision
 from app.database.types import new_id
 from app.instance_secret import instance_secret
 from app.reports import Overviews, Reports, Usages
+from app.reports.turn_counters import TurnCounters
+from app.reports.turn_counts import keep_counts
 from app.settings import Settings
 from app.turns import Turns, workers
 from app.turns.acceptance import SendLimits
@@ -77,6 +79,8 @@ class House:
     backend_watch: BackendWatch
     inspections: Inspections
     partings: Partings
+    turn_counters: TurnCounters
+    bus: Bus
     backends: Backends
     what_ifs: WhatIfs
 
@@ -135,6 +139,7 @@ async def open_house(
             secret,
             backends,
             passwords or Passwords(),
+            bus,
         )
         if settings.redis_url is None:
             await serve_alone(database, worker_id, process, clock, rhythm)
@@ -190,6 +195,7 @@ def _house(
     secret: bytes,
     backends: Backends,
     passwords: Passwords,
+    bus: Bus,
 ) -> House:
     accounts = Accounts(database, clock, passwords, limits)
     code = settings.setup_code.get_secret_value() if settings.setup_code else None
@@ -212,7 +218,12 @@ def _house(
         lifecycle=Lifecycle(database, clock),
         temporary=Temporary(database, clock, conversations),
         retention=Retention(
-            database, clock, conversations, days=settings.retention_days, turn_days=settings.turn_retention_days
+            database,
+            clock,
+            conversations,
+            days=settings.retention_days,
+            turn_days=settings.turn_retention_days,
+            keep_counts=keep_counts,
         ),
         search=Search(database),
         choices=Choices(database, default_system_prompt=settings.default_system_prompt or ""),
@@ -231,6 +242,8 @@ def _house(
         backend_watch=BackendWatch(backends, rhythm),
         inspections=Inspections(backends),
         partings=Partings(database),
+        turn_counters=TurnCounters(database, clock),
+        bus=bus,
         backends=backends,
         what_ifs=WhatIfs(database, Reports(database), backends, clock, secret),
     )

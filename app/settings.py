@@ -151,6 +151,11 @@ class Settings(BaseSettings):
         ge=1,
         description="Days after which the figures of turns whose text was deleted go too; empty keeps all.",
     )
+    metrics_token: SecretStr | None = Field(
+        default=None,
+        min_length=16,
+        description="Whoever sends it as a bearer token may read `/metrics`; empty means that there is no such page.",
+    )
     drain_seconds: float = Field(
         default=5.0, ge=0, description="How long a stopping process waits for answers before it cuts them."
     )

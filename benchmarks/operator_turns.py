@@ -8,11 +8,16 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any, Final
 from uuid import UUID
 
+from sqlalchemy import create_engine, insert, make_url
+
 from app.accounting import Reported, expected_read, shortfall
 from app.cache_outcomes import Outcome
+from app.database.base import Base
+from app.models import Conversation, ServingEvent, Turn, User
 
 END: Final = datetime(2026, 11, 30, 12, tzinfo=UTC)
 LENGTH: Final = timedelta(days=90)
@@ -245,3 +250,21 @@ class Past:
         milliseconds = int(at.timestamp() * 1000)
         bits = self._random.getrandbits(74)
         return UUID(int=milliseconds << 80 | 7 << 76 | (bits >> 62) << 64 | 2 << 62 | bits & ((1 << 62) - 1))
+
+
+def fill(url: str, past: Past, chunk: int = 2_000) -> None:
+    """A migrated, empty database; in the order in which it came, a chunk in each transaction."""
+    parsed = make_url(url)
+    sqlite = parsed.get_backend_name() == "sqlite"
+    engine = create_engine(parsed.set(drivername="sqlite+pysqlite" if sqlite else "postgresql+psycopg"))
+    tables: tuple[tuple[type[Base], Iterator[dict[str, Any]]], ...] = (
+        (User, past.users()),
+        (Conversation, past.conversations()),
+        (ServingEvent, past.events()),
+        (Turn, past.rows()),
+    )
+    for table, rows in tables:
+        while some := list(islice(rows, chunk)):
+            with engine.begin() as connection:
+                connection.execute(insert(table), some)
+    engine.dispose()

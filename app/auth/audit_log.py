@@ -37,12 +37,23 @@ class AuditLog:
 
     async def conversation_read(self, operator_id: UUID, reference: str, remote: str) -> None:
         """To be written before an operator is shown a text of somebody's conversation."""
+        await self._audit("conversation_read", operator_id, reference, remote)
+
+    async def table_exported(self, operator_id: UUID, file: str, remote: str) -> None:
+        """`file` is the table's name and format, which say nothing of anybody."""
+        await self._audit("table_exported", operator_id, file, remote)
+
+    async def turns_exported(self, reader_id: UUID, reference: str, remote: str) -> None:
+        """The figures of one conversation, by an operator or by its owner."""
+        await self._audit("turns_exported", reader_id, reference, remote)
+
+    async def _audit(self, action: str, actor_id: UUID, subject: str, remote: str) -> None:
         async with self._database.write() as session:
             entry = AuditEntry(
                 at=self._clock(),
-                actor_id=operator_id,
-                action="conversation_read",
-                subject=reference,
+                actor_id=actor_id,
+                action=action,
+                subject=subject,
                 remote=remote[:LONGEST_REMOTE] or None,
             )
             session.add(entry)

@@ -268,7 +268,7 @@ class LiveTurns:
 
 @dataclass(frozen=True, slots=True)
 class FilterChoices:
-    """What the filters can be set to: backends and models that have turns, and users (id and name) with conversations."""
+    """What the filters can be set to: backends and models with turns, users (id and name) with conversations."""
 
     models: tuple[str, ...]
     backends: tuple[str, ...]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final, Literal
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, Uuid, and_, case, func, or_, select
+from sqlalchemy import ColumnElement, Select, Uuid, and_, case, func, null, or_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.cache_outcomes import Outcome
@@ -15,6 +15,8 @@ from app.reports.measures import ACHIEVED, CACHED, EXPECTED, LOST, MISSED, PROMP
 from app.reports.overview import Neighbours, RankedConversation, RankingPage, Rate, Selection
 
 RankingSort = Literal["lost", "reuse", "turns", "first_token", "recent"]
+# An expression, because SQLite would go through the whole table in the order of a column that has an index.
+_CONVERSATION: Final[ColumnElement[UUID]] = func.coalesce(Turn.conversation_id, null())
 _MILLION: Final = 1_000_000
 _MISSED: Final = func.sum(EXPECTED) - func.sum(ACHIEVED)
 # Whole numbers, of which the highest comes first: a mark holds them exactly. What has no such figure comes last.
@@ -54,14 +56,15 @@ async def _order(
 def _ids(selection: Selection, sort: RankingSort, after: RankMark | None, limit: int) -> Select[Any]:
     key = _KEYS[sort]
     query = (
-        select(Turn.conversation_id, key.label("key"))
-        .where(Turn.conversation_id.is_not(None), *chosen(selection))
-        .group_by(Turn.conversation_id)
-        .order_by(key.desc(), Turn.conversation_id.desc())
+        select(_CONVERSATION, key.label("key"))
+        .where(*chosen(selection))
+        .group_by(_CONVERSATION)
+        .having(_CONVERSATION.is_not(None))
+        .order_by(key.desc(), _CONVERSATION.desc())
         .limit(limit)
     )
     if after is not None:
-        query = query.having(or_(key < after.key, and_(key == after.key, Turn.conversation_id < after.id)))
+        query = query.having(or_(key < after.key, and_(key == after.key, after.id > _CONVERSATION)))
     return query
 
 

@@ -49,17 +49,21 @@ from app.web.error_pages import EXCEPTION_HANDLERS
 from app.web.form_guard import FormGuardMiddleware
 from app.web.forms import MAX_BODY_BYTES, MAX_UPLOAD_BYTES, UPLOAD_PATH
 from app.web.health import health
+from app.web.instruments import Instruments, RequestCountsMiddleware
 from app.web.languages import load_languages
-from app.web.operator import conversations_page, overview_page, turns_page
+from app.web.metrics import metrics
+from app.web.operator import conversations_page, exports, overview_page, turns_page
 from app.web.operator.filter_problem import FILTER_HANDLERS
 from app.web.pages import Pages
 from app.web.request_id import RequestIdMiddleware
 from app.web.request_limits import RequestLimitsMiddleware
 from app.web.security_headers import SecurityHeadersMiddleware
 from app.web.session_cookie import CookieJar, SessionMiddleware
+from app.web.table_files import FORMATS
 from app.web.transcript import Transcript
 from app.web.zones import zone_names
 
+_CONVERSATION = "/conversations/{conversation_id:uuid}"
 _MESSAGE = "/conversations/{conversation_id:uuid}/messages/{message_id:uuid}"
 
 PAGE_ROUTES = [
@@ -113,6 +117,9 @@ PAGE_ROUTES = [
     Route("/operator/turns/{turn_id:uuid}", cache_turn.operator_turn),
     Route("/conversations/{conversation_id:uuid}/cache", cache_conversation.own_conversation),
     Route("/conversations/{conversation_id:uuid}/cache/turns/{turn_id:uuid}", cache_turn.own_turn),
+    *(Route(f"/operator/export/{name}.{kind}", view) for name, view in exports.TABLES.items() for kind in FORMATS),
+    *(Route(f"/operator{_CONVERSATION}/turns.{kind}", exports.conversation_turns) for kind in FORMATS),
+    *(Route(f"{_CONVERSATION}/cache/turns.{kind}", exports.own_conversation_turns) for kind in FORMATS),
     Route("/invite", invite_page.invite_page, methods=["GET"]),
     Route("/invite", invite_page.accept_invite, methods=["POST"]),
     Route("/account", account_pages.account),
@@ -147,6 +154,7 @@ def create_app(
     languages = load_languages()
     cookies = CookieJar(settings)
     static_version = contents_version()
+    instruments = Instruments()
     page_middleware = [
         Middleware(SessionMiddleware, cookies=cookies, languages=languages),
         Middleware(FormGuardMiddleware, routes=PAGE_ROUTES),
@@ -162,11 +170,13 @@ def create_app(
     app = Starlette(
         routes=[
             Route("/health", health),
+            Route("/metrics", metrics),
             Mount(f"{STATIC_PREFIX}{static_version}", StaticFiles(directory=STATIC_FOLDER)),
             Mount("", routes=PAGE_ROUTES, middleware=page_middleware),
         ],
         middleware=[
             Middleware(RequestIdMiddleware),
+            Middleware(RequestCountsMiddleware, instruments=instruments),
             Middleware(SecurityHeadersMiddleware, secure=settings.secure_cookies),
             Middleware(CrashPageMiddleware),
             Middleware(TrustedHostMiddleware, allowed_hosts=settings.trusted_hosts or ["*"], www_redirect=False),
@@ -178,6 +188,7 @@ def create_app(
     )
     app.state.pages = Pages(languages, static_version)
     app.state.cookies = cookies
+    app.state.instruments = instruments
     app.state.transcript = Transcript(Markdown())
     app.state.zones = zone_names()
     return app

@@ -2,18 +2,16 @@
 
 from datetime import timedelta
 from uuid import UUID
-from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from app.cache_outcomes import FAULTS, ON_PURPOSE, Group, Outcome
+from app.cache_outcomes import FAULTS, ON_PURPOSE, Outcome
 from app.database import Database
-from app.models import ServingEvent
 from app.reports import Overviews
 from app.reports.measures import ROUNDED
-from app.reports.overview import Neighbours, Problem, Rate, Selection, Sum
+from app.reports.overview import Neighbours, Problem, Rate, Selection
 from app.reports.ranking import RankingSort
 from tests.app.houses import START
 from tests.app.reports import plain_sums as plain
