@@ -1,13 +1,12 @@
 """What operators see: figures by conversation and turn, and over all; and what each person has used."""
 
-from app.reports.figures import ConversationReport, ConversationRow, TurnRow
+from app.reports.figures import ConversationReport, TurnRow
 from app.reports.overviews import Overviews
 from app.reports.reports import Reports
 from app.reports.usage import Usage, Usages, Used, UsedDay
 
 __all__ = [
     "ConversationReport",
-    "ConversationRow",
     "Overviews",
     "Reports",
     "TurnRow",

@@ -1,7 +1,6 @@
 """Rows of the operator's reports: numbers and references, never titles or text."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from uuid import UUID
 
 from app.conversations.figures import TurnFigures
@@ -27,17 +26,3 @@ class ConversationReport:
     owner_name: str
     model: str | None
     turns: tuple[TurnRow, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ConversationRow:
-    """Sums cover the `reported_turns`: those of which prompt and cached tokens are known."""
-
-    id: UUID
-    reference: str
-    owner_name: str
-    turns: int
-    reported_turns: int
-    prompt_tokens: int
-    cached_tokens: int
-    updated_at: datetime
