@@ -27,7 +27,7 @@ from app.database.types import new_id
 from app.doctor import Doctor, Rounds
 from app.instance_secret import instance_secret
 from app.reports import Reports, Usages
-from app.serving_events import record_start
+from app.serving_events import record_app_start
 from app.settings import Settings
 from app.turns import Turns, workers
 from app.turns.acceptance import SendLimits
@@ -132,7 +132,7 @@ async def open_house(
         if settings.redis_url is None:
             await serve_alone(database, worker_id, process, clock, rhythm)
         await checkpointer.begin()
-        await record_start(database, settings, process, clock())
+        await record_app_start(database, settings, process, clock())
         beside = asyncio.create_task(checkpointer.run(), name="checkpointer")
         sweepings = (Sweeping(house.temporary.sweep, rhythm.sweep), Sweeping(house.retention.sweep, rhythm.retain))
         sweeping = [asyncio.create_task(each.run(), name="sweeping") for each in sweepings]

@@ -14,7 +14,7 @@ from app.shown_settings import kept_values
 STORED_UNDER = "known_settings"
 
 
-async def record_start(database: Database, settings: Settings, process: object, now: datetime) -> None:
+async def record_app_start(database: Database, settings: Settings, process: object, now: datetime) -> None:
     """`process` is written as its host and number. Of several that start with the same change one tells it."""
     values = kept_values(settings)
     with suppress(IntegrityError):  # Another one has stored the first settings just now.

@@ -79,15 +79,18 @@ class InferenceClient:
         return parse_message(await self._fetch("POST", "/v1/messages", encode_body(body), timeouts))
 
     @asynccontextmanager
-    async def stream(self, body: Mapping[str, object]) -> AsyncIterator[MessageStream]:
+    async def stream(
+        self, body: Mapping[str, object], headers: Mapping[str, str] | None = None
+    ) -> AsyncIterator[MessageStream]:
         """Leaving the context, also by cancellation, closes the connection unless the answer had ended.
 
+        `headers` are sent beside our own.
         Raises ValueError for a body that does not ask for a stream.
         """
         if body.get("stream") is not True:
             raise ValueError("stream() needs a body with stream: true")
         response, patience = await self._connection.open(
-            "POST", "/v1/messages", _EVENT_STREAM, encode_body(body), self._timeouts
+            "POST", "/v1/messages", _EVENT_STREAM, encode_body(body), self._timeouts, headers
         )
         try:
             _expect_event_stream(response)
@@ -99,13 +102,16 @@ class InferenceClient:
             await response.aclose()
 
     @asynccontextmanager
-    async def wire_events(self, body: Mapping[str, object]) -> AsyncIterator[AsyncGenerator[ServerSentEvent, None]]:
+    async def wire_events(
+        self, body: Mapping[str, object], headers: Mapping[str, str] | None = None
+    ) -> AsyncIterator[AsyncGenerator[ServerSentEvent, None]]:
         """The events of a streamed answer as they came, for who must tell an absent field from null.
 
-        Only the first byte is waited for by our time limits. `parse_event` makes values of an event.
+        `headers` are sent beside our own. Only the first byte is waited for by our time limits. `parse_event` makes
+        values of an event.
         """
         response, _ = await self._connection.open(
-            "POST", "/v1/messages", _EVENT_STREAM, encode_body(body), self._timeouts
+            "POST", "/v1/messages", _EVENT_STREAM, encode_body(body), self._timeouts, headers
         )
         try:
             _expect_event_stream(response)

@@ -1,7 +1,7 @@
 """HTTP to one backend: headers, time limits, retries, failures under our names. Knows nothing of messages."""
 
 import itertools
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import contextmanager
 
 import anyio
@@ -49,7 +49,13 @@ class Connection:
         await self._http.aclose()
 
     async def open(
-        self, method: str, path: str, accept: str, content: bytes | None, timeouts: Timeouts
+        self,
+        method: str,
+        path: str,
+        accept: str,
+        content: bytes | None,
+        timeouts: Timeouts,
+        headers: Mapping[str, str] | None = None,
     ) -> tuple[httpx.Response, Patience]:
         """A response with success whose body is not read yet, and what is left of the waiting.
 
@@ -57,7 +63,7 @@ class Connection:
         """
         for attempt in itertools.count(1):
             try:
-                return await self._attempt(method, path, accept, content, timeouts)
+                return await self._attempt(method, path, {**(headers or {}), "accept": accept}, content, timeouts)
             except InferenceError as error:
                 delay = self._retry.delay(attempt, error)
                 if delay is None:
@@ -66,9 +72,8 @@ class Connection:
         raise AssertionError("the attempts are endless")
 
     async def _attempt(
-        self, method: str, path: str, accept: str, content: bytes | None, timeouts: Timeouts
+        self, method: str, path: str, headers: dict[str, str], content: bytes | None, timeouts: Timeouts
     ) -> tuple[httpx.Response, Patience]:
-        headers = {"accept": accept}
         if content is not None:
             headers["content-type"] = "application/json"
         request = self._http.build_request(method, path, content=content, headers=headers)

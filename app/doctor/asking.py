@@ -39,10 +39,12 @@ class Asked:
         return _usage_words(self.start), _usage_words(self.end)
 
 
-async def ask(client: InferenceClient, body: Mapping[str, object], monotonic: Callable[[], float]) -> Asked:
+async def ask(
+    client: InferenceClient, body: Mapping[str, object], headers: Mapping[str, str], monotonic: Callable[[], float]
+) -> Asked:
     """InferenceError, as for any request; there is no limit of time on the answer but the caller's."""
     asked, snapshot, begun = Asked(), Snapshot(), monotonic()
-    async with client.wire_events(body) as events:
+    async with client.wire_events(body, headers) as events:
         async for wire in events:
             for event in parse_event(wire.name, wire.data):
                 snapshot.add(event)

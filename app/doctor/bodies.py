@@ -4,6 +4,7 @@ import random
 import secrets
 from dataclasses import dataclass, field
 from typing import Final
+from uuid import UUID, uuid4
 
 from app import prompt
 from app.prompt import Body, PathMessage
@@ -22,13 +23,19 @@ _WORDS: Final = (
 
 @dataclass(frozen=True)
 class Bodies:
-    """`scope` and `other_scope` name two users that there are not."""
+    """`scope` and `other_scope` name two users that there are not, `conversation` a conversation of theirs."""
 
     backend: Backend
     model: str
     scope: str = field(default_factory=lambda: f"recount-doctor-{secrets.token_hex(16)}")
     other_scope: str = field(default_factory=lambda: f"recount-doctor-{secrets.token_hex(16)}")
+    conversation: UUID = field(default_factory=uuid4)
     text: str = ""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """As a turn sends them, so that a router keeps both turns on one server."""
+        return {self.backend.session_header: str(self.conversation)} if self.backend.session_header else {}
 
     @classmethod
     def of(cls, backend: Backend, model: str) -> "Bodies":

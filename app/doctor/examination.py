@@ -12,6 +12,7 @@ from app.doctor import answering, caching, content
 from app.doctor.asking import Asked, ask
 from app.doctor.bodies import Bodies
 from app.doctor.findings import Chart, marked
+from app.prompt import Body
 from app.settings import Backend
 from inference_client import (
     AuthenticationFailed,
@@ -119,13 +120,13 @@ class _Examination:
         turns: list[Asked] = []
 
         async def first() -> None:
-            turns.append(await self._ask(bodies.first()))
+            turns.append(await self._ask(bodies, bodies.first()))
             answering.judge_stream(self.chart, turns[0], self.patience.noticeable)
             answering.judge_start(self.chart, self.backend, turns[0], self.patience.noticeable)
             answering.judge_usage(self.chart, turns[0])
 
         async def second() -> None:
-            turns.append(await self._ask(bodies.second(turns[0].message.text, turns[0].message.id)))
+            turns.append(await self._ask(bodies, bodies.second(turns[0].message.text, turns[0].message.id)))
             caching.judge_cache(self.chart, self.backend, turns[0], turns[1])
             caching.judge_diagnostics(self.chart, self.backend, turns[1])
 
@@ -141,17 +142,17 @@ class _Examination:
             await self._try("inspection", self.patience.reach, lambda: self._inspect(turns[0]))
 
     async def _compare_users(self, bodies: Bodies) -> None:
-        caching.judge_isolation(self.chart, await self._ask(bodies.of_somebody_else()))
+        caching.judge_isolation(self.chart, await self._ask(bodies, bodies.of_somebody_else()))
 
     async def _inspect(self, turn: Asked) -> None:
         cache, tokens = await self.client.cache(), await self.client.tokens(turn.message.id)
         caching.judge_inspection(self.chart, turn, cache, tokens)
 
     async def _continue(self, bodies: Bodies) -> None:
-        whole = await self._ask(bodies.whole_question())
+        whole = await self._ask(bodies, bodies.whole_question())
         begun: Asked | None = None
         with suppress(InvalidRequest):
-            begun = await self._ask(bodies.begun_answer())
+            begun = await self._ask(bodies, bodies.begun_answer())
         content.judge_prefill(self.chart, self.backend, whole, begun)
 
     async def _count_markers(self, bodies: Bodies) -> None:
@@ -166,8 +167,8 @@ class _Examination:
         else:
             content.judge_markers(self.chart, grown)
 
-    async def _ask(self, body: dict[str, object]) -> Asked:
-        asked = await ask(self.client, body, self.monotonic)
+    async def _ask(self, bodies: Bodies, body: Body) -> Asked:
+        asked = await ask(self.client, body, bodies.headers, self.monotonic)
         self.asked.append(asked.message.id)
         return asked
 
