@@ -27,6 +27,8 @@ from app.database.types import new_id
 from app.doctor import Doctor, Rounds
 from app.instance_secret import instance_secret
 from app.reports import Reports, Usages
+from app.reports.backends import BackendReports
+from app.reports.storage import Storages
 from app.serving_events import record_app_start
 from app.settings import Settings
 from app.turns import Turns, workers
@@ -74,7 +76,10 @@ class House:
     audit_log: AuditLog
     request_limits: RequestLimits
     backend_watch: BackendWatch
+    backends: Backends
     rounds: Rounds
+    backend_reports: BackendReports
+    storages: Storages
 
 
 @asynccontextmanager
@@ -223,5 +228,8 @@ def _house(
         audit_log=AuditLog(database),
         request_limits=request_limits,
         backend_watch=BackendWatch(backends, rhythm),
+        backends=backends,
         rounds=Rounds(database, Doctor(settings, clock=clock)),
+        backend_reports=BackendReports(database),
+        storages=Storages(database),
     )

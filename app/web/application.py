@@ -47,6 +47,7 @@ from app.web.form_guard import FormGuardMiddleware
 from app.web.forms import MAX_BODY_BYTES, MAX_UPLOAD_BYTES, UPLOAD_PATH
 from app.web.health import health
 from app.web.languages import load_languages
+from app.web.operator import backend_pages, settings_page, storage_page
 from app.web.pages import Pages
 from app.web.request_id import RequestIdMiddleware
 from app.web.request_limits import RequestLimitsMiddleware
@@ -125,6 +126,10 @@ PAGE_ROUTES = [
     Route("/operator/invites/{invite_id:uuid}/revoke", operator_invites.revoke_invite, methods=["POST"]),
     Route("/operator/audit", audit_page.audit),
     Route("/backend", backend_banner.backend_banner),
+    Route("/operator/backends", backend_pages.backends),
+    Route("/operator/backends/doctor", backend_pages.run_doctor, methods=["POST"]),
+    Route("/operator/settings", settings_page.settings),
+    Route("/operator/storage", storage_page.storage),
 ]
 
 

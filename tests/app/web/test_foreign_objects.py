@@ -39,6 +39,10 @@ WITHOUT_OBJECT = {"/", "/setup", "/sign-in", "/sign-out", "/conversations", "/op
     "/operator/people",
     "/operator/invites",
     "/operator/audit",
+    "/operator/backends",
+    "/operator/backends/doctor",
+    "/operator/settings",
+    "/operator/storage",
 }
 OPERATORS_ONLY = [
     (method, route.path)

@@ -1,0 +1,1 @@
+"""The operator's pages: what the cache saved and lost, why, and what to do about it."""
