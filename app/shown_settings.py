@@ -1,9 +1,9 @@
 """Every setting as it may be shown: no secret, no password inside a URL. It knows no pages."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
@@ -13,6 +13,8 @@ from app.settings import Backend, Settings
 
 OF_ONE_PROCESS: Final = frozenset({"host", "port", "inference_host", "inference_port", "inference_key"})
 """Where a process listens: of several on one database each has its own."""
+_PASSWORD: Final = re.compile(r"(?<=://)([^/:]*:).*@")
+_QUERY: Final = re.compile(r"\?.+", re.DOTALL)
 _URLS: Final = frozenset({"database_url", "redis_url", "base_url"})
 
 
@@ -84,8 +86,4 @@ def _written(name: str, value: object) -> str | None:
 
 def _without_password(url: str) -> str:
     """The password of `scheme://user:password@host` becomes stars, and so does what stands behind a `?`."""
-    parts = urlsplit(url)
-    user, at, host = parts.netloc.rpartition("@")
-    if user:
-        user = f"{user.partition(':')[0]}:***" if ":" in user else user
-    return urlunsplit((parts.scheme, f"{user}{at}{host}", parts.path, "***" if parts.query else "", ""))
+    return _QUERY.sub("?***", _PASSWORD.sub(r"\1***@", url))

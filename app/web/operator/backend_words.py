@@ -68,7 +68,9 @@ def bar_of(slots: Slots) -> Sequence[Segment]:
 
 def _served(state: BackendState, language: Language, zone: str) -> Sequence[Fact]:
     _, figures = language.gettext, state.figures
-    since = figures.serving_since
+    serving_id = state.cache.serving_id if state.cache else figures.serving_id
+    # The newest start that a turn has told of is not the one that serves if nothing was asked since the last start.
+    since = figures.serving_since if serving_id == figures.serving_id else None
     reported = _("no turns in 24 hours")
     if figures.completed:
         covered, everything = language.number(figures.reported), language.number(figures.completed)
@@ -77,7 +79,7 @@ def _served(state: BackendState, language: Language, zone: str) -> Sequence[Fact
     speed = state.prefill_speed
     return (
         Fact(_("Serving since"), language.moment(since, zone) if since else _("not known"), "serving_since"),
-        Fact(_("Serving id"), figures.serving_id or _("not reported"), "serving_id"),
+        Fact(_("Serving id"), serving_id or _("not reported"), "serving_id"),
         Fact(
             _("Last turn"),
             language.moment(figures.last_turn_at, zone) if figures.last_turn_at else _("none in 30 days"),

@@ -35,8 +35,13 @@ def report_cells(report: Report, language: Language, zone: str) -> ReportCells:
     return ReportCells(
         at=language.moment(report.at, zone),
         summary=language.gettext("%(fail)s failed, %(warn)s with a warning, %(ok)s well", **counts),
-        findings=[_cells(finding, language) for finding in report.findings],
+        findings=[_cells(finding, language) for finding in sorted(report.findings, key=_urgency)],
     )
+
+
+def _urgency(finding: Finding) -> int:
+    """What failed comes first; the rest stays in its order."""
+    return ("fail", "warn", "ok").index(finding.state)
 
 
 def _cells(finding: Finding, language: Language) -> FindingCells:

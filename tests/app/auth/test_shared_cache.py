@@ -7,8 +7,12 @@ import pytest
 from app.auth import Invites, NewAccount, People
 from app.auth.shared_cache import check_accounts
 from app.auth.sign_in_limits import SignInLimits
+from app.database import Database
 from app.errors import ConfigurationError, Conflict
+from app.house import open_house
+from app.settings import Backend
 from tests.app.auth.persons import REMOTE, Office
+from tests.app.houses import QUICK, add_user, settings_for
 
 pytestmark = pytest.mark.anyio
 
@@ -53,3 +57,16 @@ async def test_several_accounts_are_refused_at_start_but_deleted_and_disabled_on
     await check_accounts(office.database, only_one=False)
     await office.people.disable(mina, jun)
     await check_accounts(office.database, only_one=True)
+
+
+async def test_the_app_does_not_start_on_too_many(database: Database, database_url: str, backend_url: str) -> None:
+    shared = Backend(name="shared", base_url=backend_url, isolation="none")
+    for name in ("Anna", "Berta"):
+        await add_user(database, name)
+    with pytest.raises(ConfigurationError, match="recount user disable NAME") as refused:
+        async with open_house(settings_for(database_url, backend_url, backends=(shared,)), rhythm=QUICK):
+            raise AssertionError("it opened")
+    assert "\n" not in refused.value.message
+    allowed = settings_for(database_url, backend_url, backends=(shared,), allow_shared_cache=True)
+    async with open_house(allowed, rhythm=QUICK) as house:
+        assert len(await house.people.list()) == 2

@@ -122,6 +122,8 @@ def test_the_pool_of_the_bundled_server(open_site: OpenSite, tiny: Served) -> No
     assert numbers == [state["live"], state["cached"], state["free"], state["total"]]
     assert (shown["requests"], shown["evicted"], shown["scopes"]) == ("0 running, 0 waiting", "0", "1")
     assert 'class="slots"' in page
+    assert shown["serving_id"] == tiny.http.get("/health").json()["serving_id"]
+    assert shown["serving_since"] == "not known"  # No turn has told of it.
 
 
 def test_the_bar_is_as_long_as_the_pool() -> None:
@@ -139,8 +141,9 @@ def test_a_report_in_korean_writes_numbers_as_the_reader_does() -> None:
         "model": "m%s", "window": 8192,
     })  # fmt: skip
     cells = report_cells(Report(START, (found, Finding(APP, "new check", "fail", "100%", ""))), language, "UTC")
-    assert cells.findings[0].message == "m%s, 컨텍스트 창 8,192 토큰."
-    assert (cells.findings[1].subject, cells.findings[1].check, cells.findings[1].advice) == ("이 앱", "new check", "")
+    assert [each.state for each in cells.findings] == ["fail", "ok"]
+    assert cells.findings[1].message == "m%s, 컨텍스트 창 8,192 토큰."
+    assert (cells.findings[0].subject, cells.findings[0].check, cells.findings[0].advice) == ("이 앱", "new check", "")
     assert cells.summary == "실패 1, 주의 0, 정상 1"
     assert check_words("usage", language) == "사용량"
     assert state_words("warn", language) == "주의"
