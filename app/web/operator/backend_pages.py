@@ -3,7 +3,7 @@
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from app.web.operator.backend_states import backend_states
+from app.web.operator.backend_health import backend_states
 from app.web.operator.backend_words import cells_of
 from app.web.operator.doctor_words import report_cells
 from app.web.operator_pages import operator_of

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.web.languages import Language
-from app.web.operator.backend_states import BackendState
+from app.web.operator.backend_health import BackendState
 from inference_client import CacheState
 from inference_client.inspection import Slots
 
