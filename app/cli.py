@@ -1,4 +1,4 @@
-"""The command line: ``recount serve | app | infer | migrate | verify | export | user``.
+"""The command line: ``recount serve | app | infer | migrate | verify | doctor | export | user``.
 
 What is wrong with a setting, a port, a file or the data folder ends the process with one line and exit code 1.
 """
@@ -25,6 +25,7 @@ from pydantic_settings import SettingsError
 from starlette.applications import Starlette
 
 from app.database import Database, check_drift, check_revision, migrate, new_revision
+from app.doctor_command import examine_and_report
 from app.errors import ConfigurationError, NotFound
 from app.export_command import export_account
 from app.instance_secret import instance_secret
@@ -40,6 +41,7 @@ GRACE_S = 10
 """How long open pages and streams may take to end after Ctrl-C or SIGTERM."""
 KEEP_ALIVE_S = 75
 """Longer than a proxy keeps an idle connection, so that it is the proxy that closes it."""
+_KEY_FILE = "inference.key"
 WEB_NICENESS = 5
 """The web process gives way to the inference server, which needs the processor more steadily."""
 
@@ -128,6 +130,19 @@ async def _verified(url: str, conversation: str | None) -> Findings:
 
 
 @main.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object and no lines.")
+@click.option("--timeout", default=60.0, show_default=True, type=click.FloatRange(1), help="Seconds for one answer.")
+def doctor(*, as_json: bool, timeout: float) -> None:
+    """Try the database and every backend, also while the app runs; exit code 1 where something failed."""
+    with _one_line_for_errors():
+        settings = _read_settings()
+        kept = settings.data_dir / _KEY_FILE
+        if settings.inference_key is None and kept.is_file():
+            settings = settings.model_copy(update={"inference_key": SecretStr(_kept_key(kept))})
+        sys.exit(1 if examine_and_report(settings, timeout, as_json=as_json).failed else 0)
+
+
+@main.command()
 @click.argument("name")
 @click.argument("target", type=click.Path(path_type=Path))
 def export(name: str, target: Path) -> None:
@@ -205,7 +220,7 @@ def _prepare(settings: Settings) -> Settings:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
-        key = settings.inference_key or SecretStr(_kept_key(folder / "inference.key"))
+        key = settings.inference_key or SecretStr(_kept_key(folder / _KEY_FILE))
     except OSError as error:
         raise ConfigurationError(f"The data folder {folder} cannot be written: {error.strerror}.") from error
     return settings.model_copy(update={"inference_key": key})

@@ -10,6 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.auth import Accounts, AuditLog, Invites, People, Profiles, RequestLimits, Sessions, Setup
 from app.auth.passwords import Passwords
+from app.auth.shared_cache import check_accounts
 from app.auth.sign_in_limits import SignInLimits
 from app.clock import Clock, utc_now
 from app.conversations import Branches, Conversations
@@ -23,10 +24,14 @@ from app.conversations.sweeping import Sweeping
 from app.conversations.temporary import Temporary
 from app.database import Database, check_revision
 from app.database.types import new_id
+from app.doctor import Doctor, Rounds
 from app.instance_secret import instance_secret
 from app.reports import Overviews, Reports, Usages
+from app.reports.backends import BackendReports
+from app.reports.storage import Storages
 from app.reports.turn_counters import TurnCounters
 from app.reports.turn_counts import keep_counts
+from app.serving_events import record_app_start
 from app.settings import Settings
 from app.turns import Turns, workers
 from app.turns.acceptance import SendLimits
@@ -82,6 +87,9 @@ class House:
     turn_counters: TurnCounters
     bus: Bus
     backends: Backends
+    rounds: Rounds
+    backend_reports: BackendReports
+    storages: Storages
     what_ifs: WhatIfs
 
 
@@ -98,8 +106,8 @@ async def open_house(
     """Opens the database and starts what runs beside requests; at the end, live answers drain.
 
     `process` is this one unless given; a process has one open house at a time.
-    ConfigurationError where the database is missing or at another revision, or where another process
-    serves it and there is no Redis between the two.
+    ConfigurationError where the database is missing or at another revision, where another process
+    serves it and there is no Redis between the two, or where more accounts share a cache than the settings allow.
     """
     url = settings.resolved_database_url()
     rhythm = rhythm or Rhythm()
@@ -141,9 +149,11 @@ async def open_house(
             passwords or Passwords(),
             bus,
         )
+        await check_accounts(database, only_one=settings.only_one_account)
         if settings.redis_url is None:
             await serve_alone(database, worker_id, process, clock, rhythm)
         await checkpointer.begin()
+        await record_app_start(database, settings, process, clock())
         beside = asyncio.create_task(checkpointer.run(), name="checkpointer")
         sweepings = (Sweeping(house.temporary.sweep, rhythm.sweep), Sweeping(house.retention.sweep, rhythm.retain))
         sweeping = [asyncio.create_task(each.run(), name="sweeping") for each in sweepings]
@@ -155,6 +165,7 @@ async def open_house(
                 for each in sweepings:
                     each.stop()
                 await asyncio.wait(sweeping)
+                await house.rounds.close()
                 house.backend_watch.stop()
                 await watching
                 await jobs.close(SHUT_DOWN, drain=settings.drain_seconds)
@@ -235,8 +246,8 @@ def _house(
         overviews=Overviews(database),
         usages=Usages(database),
         profiles=Profiles(database, clock, passwords, accounts, live, max_characters=settings.max_message_characters),
-        people=People(database, clock, passwords, accounts, turns),
-        invites=Invites(database, clock, passwords, accounts, limits),
+        people=People(database, clock, passwords, accounts, turns, only_one_account=settings.only_one_account),
+        invites=Invites(database, clock, passwords, accounts, limits, only_one_account=settings.only_one_account),
         audit_log=AuditLog(database, clock),
         request_limits=request_limits,
         backend_watch=BackendWatch(backends, rhythm),
@@ -245,5 +256,8 @@ def _house(
         turn_counters=TurnCounters(database, clock),
         bus=bus,
         backends=backends,
+        rounds=Rounds(database, Doctor(settings, clock=clock)),
+        backend_reports=BackendReports(database),
+        storages=Storages(database),
         what_ifs=WhatIfs(database, Reports(database), backends, clock, secret),
     )

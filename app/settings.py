@@ -190,6 +190,11 @@ class Settings(BaseSettings):
     def resolved_database_url(self) -> str:
         return self.database_url or f"sqlite:///{self.data_dir / 'recount.db'}"
 
+    @property
+    def only_one_account(self) -> bool:
+        """Whether several accounts would share a cache that nobody has allowed them to share."""
+        return not self.allow_shared_cache and any(each.isolation == "none" for each in self.resolved_backends())
+
     def resolved_backends(self) -> tuple[Backend, ...]:
         """The configured backends, or the bundled server alone."""
         if self.backends:

@@ -84,26 +84,26 @@ USER_COMMANDS = (create, disable, enable, reset_password)
 
 def _on_people(settings: Settings, action: Callable[[People], Awaitable[object]]) -> None:
     """ConfigurationError with what was wrong: the console shows one line for it."""
-    url = settings.resolved_database_url()
-    check_revision(url)
+    check_revision(settings.resolved_database_url())
     try:
-        asyncio.run(_run(url, action))
+        asyncio.run(_run(settings, action))
     except RecountError as error:
         raise ConfigurationError(error.message) from error
 
 
-async def _run(url: str, action: Callable[[People], Awaitable[object]]) -> None:
-    async with _people_on(url) as people:
+async def _run(settings: Settings, action: Callable[[People], Awaitable[object]]) -> None:
+    async with _people_of(settings) as people:
         await action(people)
 
 
 @asynccontextmanager
-async def _people_on(url: str) -> AsyncIterator[People]:
-    database, passwords = Database(url), Passwords()
+async def _people_of(settings: Settings) -> AsyncIterator[People]:
+    database, passwords = Database(settings.resolved_database_url()), Passwords()
     # Who is at the console need not prove more, so no tries are counted.
     accounts = Accounts(database, utc_now, passwords, SignInLimits(None))
     try:
-        yield People(database, utc_now, passwords, accounts, TurnsElsewhere())
+        only_one = settings.only_one_account
+        yield People(database, utc_now, passwords, accounts, TurnsElsewhere(), only_one_account=only_one)
     finally:
         await database.close()
 

@@ -20,6 +20,7 @@ from inference_client.errors import (
     StatusError,
     TransportError,
 )
+from inference_client.event_parser import parse_event
 from inference_client.events import (
     BlockStart,
     BlockStop,
@@ -42,6 +43,8 @@ from inference_client.inspection import (
 )
 from inference_client.messages import Message, Model, PrefixCache, Usage
 from inference_client.retry import RetryPolicy
+from inference_client.server_sent_events import ServerSentEvent
+from inference_client.snapshot import Snapshot
 from inference_client.stream import MessageStream
 from inference_client.timeouts import Timeouts
 
@@ -77,7 +80,9 @@ __all__ = [
     "RequestTooLarge",
     "RetryPolicy",
     "ServerFault",
+    "ServerSentEvent",
     "ShownToken",
+    "Snapshot",
     "StatusError",
     "StreamEvent",
     "TextDelta",
@@ -87,4 +92,5 @@ __all__ = [
     "Usage",
     "WeighedToken",
     "encode_body",
+    "parse_event",
 ]

@@ -4,7 +4,7 @@ Adds nothing to a body: `encode_body` of it is what goes out.
 """
 
 import math
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from types import TracebackType
@@ -29,7 +29,7 @@ from inference_client.inspection import (
 )
 from inference_client.messages import Message, Model
 from inference_client.retry import RetryPolicy
-from inference_client.server_sent_events import server_sent_events
+from inference_client.server_sent_events import ServerSentEvent, server_sent_events
 from inference_client.stream import MessageStream
 from inference_client.timeouts import Timeouts
 from inference_client.wire import parse_message, parse_models, parse_running, parse_token_count
@@ -98,6 +98,25 @@ class InferenceClient:
             stream = MessageStream(events, patience, response.headers.get("request-id"))
             async with aclosing(stream):
                 yield stream
+        finally:
+            await response.aclose()
+
+    @asynccontextmanager
+    async def wire_events(
+        self, body: Mapping[str, object], headers: Mapping[str, str] | None = None
+    ) -> AsyncIterator[AsyncGenerator[ServerSentEvent, None]]:
+        """The events of a streamed answer as they came, for who must tell an absent field from null.
+
+        `headers` are sent beside our own. Only the first byte is waited for by our time limits. `parse_event` makes
+        values of an event.
+        """
+        response, _ = await self._connection.open(
+            "POST", "/v1/messages", _EVENT_STREAM, encode_body(body), self._timeouts, headers
+        )
+        try:
+            _expect_event_stream(response)
+            async with aclosing(server_sent_events(body_chunks(response), self._max_event_bytes)) as events:
+                yield events
         finally:
             await response.aclose()
 

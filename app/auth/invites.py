@@ -16,6 +16,7 @@ from app.auth.audit import record
 from app.auth.new_users import add_user, checked_user
 from app.auth.operators import check_operator
 from app.auth.passwords import Passwords
+from app.auth.shared_cache import check_another_account
 from app.auth.sign_in_limits import SignInLimits
 from app.clock import Clock
 from app.database import Database
@@ -38,19 +39,30 @@ class InviteRow:
 
 
 class Invites:
+    """`only_one_account`: caches are not kept apart, so that an invite could make nothing."""
+
     def __init__(
-        self, database: Database, clock: Clock, passwords: Passwords, accounts: Accounts, limits: SignInLimits
+        self,
+        database: Database,
+        clock: Clock,
+        passwords: Passwords,
+        accounts: Accounts,
+        limits: SignInLimits,
+        *,
+        only_one_account: bool = False,
     ) -> None:
         self._database = database
         self._clock = clock
         self._passwords = passwords
         self._accounts = accounts
         self._limits = limits
+        self._only_one = only_one_account
 
     async def create(self, operator_id: UUID, role: UserRole, days: int, password: str, remote: str) -> str:
         """The code of the link, which is not stored and cannot be had again.
 
         An operator's invite takes the password of the operator who makes it: InvalidInput("password" | "days").
+        Conflict where there can be one account only.
         """
         if not 1 <= days <= LONGEST_DAYS:
             raise InvalidInput("days", f"An invite lasts 1 to {LONGEST_DAYS} days.")
@@ -61,6 +73,7 @@ class Invites:
         invite = Invite(token_hash=_hash(code), role=role, expires_at=now + timedelta(days=days))
         async with self._database.write() as session:
             await check_operator(session, operator_id)
+            await check_another_account(session, only_one=self._only_one)
             session.add(invite)
             await session.flush()
             record(session, now, operator_id, "invite_made", subject=invite.id, remote=remote)
@@ -93,7 +106,7 @@ class Invites:
         """The account that the invite makes. Of two uses at the same time one wins.
 
         NotFound for a code that is unknown, used, revoked or past its end; InvalidInput("name" | "password");
-        TooMany after too many tries from `remote`.
+        Conflict where there can be one account only; TooMany after too many tries from `remote`.
         """
         await self._limits.count_sign_up(remote)
         async with self._database.read() as session:
@@ -102,6 +115,7 @@ class Invites:
             raise NotFound
         user = await checked_user(new, role_of(role), self._passwords, self._clock())
         async with self._database.write() as session:
+            await check_another_account(session, only_one=self._only_one)
             await self._use(session, code, user)
             record(session, self._clock(), user.id, "invite_accepted", subject=user.id, remote=remote)
         return Account.of(user)

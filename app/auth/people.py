@@ -19,6 +19,7 @@ from app.auth.operators import check_not_the_last, locked_operators
 from app.auth.passwords import Passwords, check_password
 from app.auth.profiles import NO_PASSWORD
 from app.auth.sessions import end_sessions_of
+from app.auth.shared_cache import check_another_account
 from app.clock import Clock
 from app.conversations.owners import ask_turns_to_stop
 from app.database import Database
@@ -48,16 +49,27 @@ class Person:
 
 
 class People:
-    """`operator_id` is who does it, None for the console. Deleted accounts are not found."""
+    """`operator_id` is who does it, None for the console. Deleted accounts are not found.
+
+    `only_one_account`: caches are not kept apart, so that a second account is refused.
+    """
 
     def __init__(
-        self, database: Database, clock: Clock, passwords: Passwords, accounts: Accounts, turns: OwnersTurns
+        self,
+        database: Database,
+        clock: Clock,
+        passwords: Passwords,
+        accounts: Accounts,
+        turns: OwnersTurns,
+        *,
+        only_one_account: bool = False,
     ) -> None:
         self._database = database
         self._clock = clock
         self._passwords = passwords
         self._accounts = accounts
         self._turns = turns
+        self._only_one = only_one_account
 
     async def list(self, limit: int = 50, after: UUID | None = None) -> Sequence[Person]:
         """By the time when their accounts were made; `after` is the last person of the page before."""
@@ -82,9 +94,10 @@ class People:
         return user_id
 
     async def create(self, new: NewAccount, role: UserRole) -> Account:
-        """From the console only. InvalidInput("name" | "password")."""
+        """From the console only. InvalidInput("name" | "password"); Conflict where there can be one account only."""
         user = await checked_user(new, role, self._passwords, self._clock())
         async with self._database.write() as session:
+            await check_another_account(session, only_one=self._only_one)
             await add_user(session, user)
             record(session, self._clock(), None, "account_made", subject=user.id)
         return Account.of(user)
@@ -104,10 +117,12 @@ class People:
         await self._turns.stop_all_of(user_id)
 
     async def enable(self, operator_id: UUID | None, user_id: UUID, remote: str | None = None) -> None:
+        """Conflict where there can be one account only."""
         async with self._database.write() as session:
             await _operators_with(session, operator_id)
             user = await _locked(session, user_id)
             if user.disabled_at is not None:
+                await check_another_account(session, only_one=self._only_one)
                 user.disabled_at = None
                 # A sign-in that was under way when the account was disabled may have left one.
                 await end_sessions_of(session, user_id)

@@ -25,13 +25,20 @@ class Standing:
     expires_at: datetime | None
 
 
-def untouched_since(limit: datetime) -> ColumnElement[bool]:
-    """Neither written in nor changed since, nor imported, nor pinned; temporary ones have a time of their own."""
+def ages() -> ColumnElement[bool]:
+    """Not running, deleted or pinned; temporary ones have a time of their own."""
     return (
         ~RUNNING
         & Conversation.deleted_at.is_(None)
         & Conversation.pinned_at.is_(None)
         & Conversation.expires_at.is_(None)
+    )
+
+
+def untouched_since(limit: datetime) -> ColumnElement[bool]:
+    """Neither written in nor changed since, nor imported, and of those that age at all."""
+    return (
+        ages()
         & (Conversation.updated_at < limit)
         & (func.coalesce(Conversation.seen_at, Conversation.updated_at) < limit)
     )

@@ -5,16 +5,17 @@ Pinned conversations stay, whatever their age: somebody wants to keep them.
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from sqlalchemy import delete, exists, select
+from sqlalchemy import Select, case, delete, exists, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.clock import Clock
 from app.conversations.conversations import Conversations
-from app.conversations.lifecycle import untouched_since
+from app.conversations.lifecycle import ages, untouched_since
 from app.database import Database
 from app.errors import NotFound
 from app.models import TURN_IS_LIVE, Conversation, Message, Turn
@@ -23,6 +24,18 @@ MOST_CONVERSATIONS: Final = 500
 MOST_TURNS: Final = 5_000
 _HAS_TURNS: Final = exists().where(Turn.conversation_id == Conversation.id)
 _HAS_MESSAGES: Final = exists().where(Message.conversation_id == Conversation.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What one of the two settings removes: `now` with the next sweeps, and `next_at` the first of the others.
+
+    `days` is None where it is off; `next_at` where nothing else is old enough to count down.
+    """
+
+    days: int | None
+    now: int = 0
+    next_at: datetime | None = None
 
 
 class Retention:
@@ -55,6 +68,31 @@ class Retention:
             await self._remove_conversations(now - timedelta(days=self._days))
         if self._turn_days is not None:
             await self._remove_turns(now - timedelta(days=self._turn_days))
+
+    async def due_conversations(self) -> Due:
+        if self._days is None:
+            return Due(None)
+        limit = self._clock() - timedelta(days=self._days)
+        touched = case(
+            (Conversation.seen_at > Conversation.updated_at, Conversation.seen_at), else_=Conversation.updated_at
+        )
+        counted = select(func.count()).select_from(Conversation).where(untouched_since(limit))
+        ageing = select(func.min(touched)).where(ages(), touched >= limit)
+        return await self._due(self._days, counted, ageing)
+
+    async def due_turns(self) -> Due:
+        if self._turn_days is None:
+            return Due(None)
+        limit = self._clock() - timedelta(days=self._turn_days)
+        without_text = (Turn.assistant_message_id.is_(None), ~TURN_IS_LIVE)
+        counted = select(func.count()).select_from(Turn).where(*without_text, Turn.created_at < limit)
+        ageing = select(func.min(Turn.created_at)).where(*without_text, Turn.created_at >= limit)
+        return await self._due(self._turn_days, counted, ageing)
+
+    async def _due(self, days: int, counted: Select[int], ageing: Select[datetime]) -> Due:
+        async with self._database.read() as session:
+            now, oldest = await session.scalar(counted) or 0, await session.scalar(ageing)
+        return Due(days, now, oldest + timedelta(days=days) if oldest else None)
 
     async def _remove_conversations(self, limit: datetime) -> None:
         """One by one as their owners would, so the figures of their turns stay."""

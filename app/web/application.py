@@ -52,7 +52,15 @@ from app.web.health import health
 from app.web.instruments import Instruments, RequestCountsMiddleware
 from app.web.languages import load_languages
 from app.web.metrics import metrics
-from app.web.operator import conversations_page, exports, overview_page, turns_page
+from app.web.operator import (
+    backend_pages,
+    conversations_page,
+    exports,
+    overview_page,
+    settings_page,
+    storage_page,
+    turns_page,
+)
 from app.web.operator.filter_problem import FILTER_HANDLERS
 from app.web.pages import Pages
 from app.web.request_id import RequestIdMiddleware
@@ -144,6 +152,10 @@ PAGE_ROUTES = [
     Route("/backend", backend_banner.backend_banner),
     Route("/operator/conversations/{conversation_id:uuid}/what-if", what_if.operator_what_if),
     Route("/conversations/{conversation_id:uuid}/cache/what-if", what_if.own_what_if),
+    Route("/operator/backends", backend_pages.backends),
+    Route("/operator/backends/doctor", backend_pages.run_doctor, methods=["POST"]),
+    Route("/operator/settings", settings_page.settings),
+    Route("/operator/storage", storage_page.storage),
 ]
 
 

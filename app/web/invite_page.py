@@ -4,7 +4,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from app.auth import NewAccount
-from app.errors import InvalidInput, NotFound, TooMany
+from app.errors import Conflict, InvalidInput, NotFound, TooMany
 from app.web.error_pages import headers_of, status_of
 from app.web.forms import field, locale_field, optional_field
 from app.web.pages import pages_of
@@ -31,7 +31,7 @@ async def accept_invite(request: Request) -> Response:
         account = await house_of(request).invites.accept(field(request, "code"), new, remote_of(request))
     except NotFound:
         return _useless(request)
-    except (InvalidInput, TooMany) as error:
+    except (InvalidInput, TooMany, Conflict) as error:
         return pages_of(request).response(
             request,
             "invite.html",

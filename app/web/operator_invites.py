@@ -6,7 +6,7 @@ from uuid import UUID
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from app.errors import InvalidInput, RecountError, TooMany
+from app.errors import Conflict, InvalidInput, RecountError, TooMany
 from app.web.error_pages import headers_of, status_of
 from app.web.forms import field
 from app.web.operator_pages import operator_of
@@ -30,7 +30,7 @@ async def create_invite(request: Request) -> Response:
     password, remote = field(request, "password"), remote_of(request)
     try:
         code = await house_of(request).invites.create(operator.id, role, number, password, remote)
-    except (InvalidInput, TooMany) as error:
+    except (InvalidInput, TooMany, Conflict) as error:
         return await _invites_page(request, error, role=role, days=days)
     return await _invites_page(request, link=f"{_site_address(request)}/invite?code={code}")
 

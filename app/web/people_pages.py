@@ -51,7 +51,10 @@ async def disable(request: Request) -> Response:
 
 async def enable(request: Request) -> Response:
     operator = operator_of(request)
-    await house_of(request).people.enable(operator.id, _user_id(request), remote_of(request))
+    try:
+        await house_of(request).people.enable(operator.id, _user_id(request), remote_of(request))
+    except Conflict as error:
+        return await _person_page(request, error)
     return _back(request)
 
 

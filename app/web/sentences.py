@@ -102,5 +102,9 @@ SENTENCES = frozenset(
         marked("This is the last operator; make another one first."),
         marked("Too many requests; wait a minute."),
         marked("Very many exports and imports; wait a while."),
+        marked(
+            "The model server does not keep people's caches apart, so there can be one account only;"
+            " the setting RECOUNT_ALLOW_SHARED_CACHE allows more."
+        ),
     }
 )

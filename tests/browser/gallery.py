@@ -53,6 +53,7 @@ KOREAN = """서울에서 부산까지는 고속열차로 **약 2시간 40분** �
 """
 
 
+EXAMINED_BY = 5  # Requests of the doctor to one backend.
 MOST_LOOKS = 1000  # Pages that can be shown while the one answer is being written.
 
 
@@ -152,6 +153,9 @@ PAGES = (
     ListedPage("person", "{person}"),
     ListedPage("invites", "/operator/invites"),
     ListedPage("audit", "/operator/audit"),
+    ListedPage("backends", "/operator/backends"),
+    ListedPage("settings", "/operator/settings"),
+    ListedPage("storage", "/operator/storage"),
     ListedPage("error", "/nowhere"),
 )
 
@@ -213,6 +217,7 @@ def furnish(site: RunningSite, gates: Sequence[Gate]) -> dict[str, str]:
     site.user("jun")
     site.user("소영")
     write_bad_day(site.database_file, datetime.now(UTC))
+    examine(site, mina)
     places = {"korean": asked(site, mina, "서울에서 부산까지 얼마나 걸려?", KOREAN), "talk": branched(site, mina)}
     article = mina.page.text.split('<article class="message user" id="message-')[1].split('"')[0]
     places["message"] = f"{places['talk']}/messages/{article}"
@@ -233,6 +238,15 @@ def furnish(site: RunningSite, gates: Sequence[Gate]) -> dict[str, str]:
     places["live"] = mina.page.request.url.path
     gates[0].wait_arrived()
     return places
+
+
+def examine(site: RunningSite, visitor: Visitor) -> None:
+    """Has the doctor look, and waits for its report."""
+    visitor.open("/operator/backends")
+    visitor.submit("/operator/backends/doctor")
+    site.backend.wait_for(lambda: len(site.backend.questions) == EXAMINED_BY)
+    while "refresh" in visitor.open("/operator/backends").headers:
+        pass
 
 
 def usage_of(computed: int, cached: int) -> dict[str, int]:

@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import func, select, update
 
+from app.conversations.retention import Due
 from app.errors import NotFound
 from app.house import House, open_house
 from app.models import AuditEntry, Conversation, Message, Submission, SystemPrompt, Turn
@@ -132,6 +133,33 @@ async def test_old_figures_of_deleted_conversations_go_and_those_of_others_stay(
     assert [row.turns for row in ranked.rows] == [2]
     counted = (await keeping.turn_counters.read()).ended
     assert sum(amounts["turns"] for amounts in counted.values()) == 3
+
+
+async def test_what_is_due_is_what_the_sweep_takes(keeping: House, anna: UUID, clock: MovingClock) -> None:
+    start = clock()
+    deleted = await ask(keeping, anna, "Deleted")
+    pinned = await ask(keeping, anna, "Pinned")
+    await keeping.conversations.delete(anna, deleted.conversation_id)
+    await keeping.lifecycle.pin(anna, pinned.conversation_id, True)
+    assert await keeping.retention.due_conversations() == Due(30, 0, None)
+    assert await keeping.retention.due_turns() == Due(100, 0, start + timedelta(days=100))
+    clock.advance(days=50)
+    await ask(keeping, anna, "Old")
+    clock.advance(days=20)
+    await ask(keeping, anna, "Newer")
+    newer = clock()
+    clock.advance(days=30)
+    assert await keeping.retention.due_conversations() == Due(30, 1, newer + timedelta(days=30))
+    clock.advance(seconds=1)
+    assert await keeping.retention.due_conversations() == Due(30, 2, None)
+    assert await keeping.retention.due_turns() == Due(100, 1, None)
+    await keeping.retention.sweep()
+    assert (await keeping.retention.due_conversations()).now == 0
+    assert await titles(keeping) == {"Pinned"}
+
+
+async def test_nothing_is_due_without_the_settings(house: House) -> None:
+    assert await house.retention.due_conversations() == await house.retention.due_turns() == Due(None)
 
 
 async def test_a_figure_that_others_are_based_on_goes_without_them(

@@ -41,8 +41,10 @@ WITHOUT_OBJECT = {"/", "/setup", "/sign-in", "/sign-out", "/conversations", "/op
     "/operator/people",
     "/operator/invites",
     "/operator/audit",
-    "/operator",
-    "/operator/turns",
+    "/operator/backends",
+    "/operator/backends/doctor",
+    "/operator/settings",
+    "/operator/storage",
 }
 WITHOUT_OBJECT |= {"/operator", "/operator/turns"}
 WITHOUT_OBJECT |= {f"/operator/export/{table}.{kind}" for table in TABLES for kind in FORMATS}

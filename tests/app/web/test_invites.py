@@ -2,6 +2,7 @@
 
 import re
 
+from app.settings import Backend
 from tests.app.web.conftest import OpenSite
 from tests.app.web.site import PASSWORD, Site
 from tests.app.web.visitor import Visitor
@@ -124,3 +125,15 @@ def test_code_is_in_no_answer_but_the_one_that_makes_it(site: Site, mina: Visito
     code = invite(mina).split("code=")[1]
     for path in ("/operator/invites", "/operator/audit", "/operator/people"):
         assert code not in mina.open(path).text
+
+
+def test_no_second_account_on_a_backend_without_isolation(open_site: OpenSite, backend_url: str) -> None:
+    shared = Backend(name="shared", base_url=backend_url, isolation="none")
+    mina = open_site(backends=(shared,)).set_up()
+    mina.open("/operator/invites")
+    refused = mina.submit("/operator/invites", role="user")
+    assert refused.status_code == 409
+    assert "RECOUNT_ALLOW_SHARED_CACHE allows more" in refused.text
+    assert "data-secret" not in refused.text
+    link = invite(open_site(backends=(shared,), allow_shared_cache=True).set_up())
+    assert link

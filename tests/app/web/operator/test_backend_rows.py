@@ -47,7 +47,7 @@ def test_rows_say_what_each_backend_shows() -> None:
 
 @pytest.mark.parametrize(
     ("rule", "words"),
-    [(ReuseRule("breakpoint", 1024), "marked prefixes from 1,024"), (ReuseRule("none"), "reuses nothing")],
+    [("breakpoint(1024)", "marked prefixes from 1,024"), ("none", "reuses nothing")],
 )
 def test_rules_of_reuse_have_words(rule: str, words: str) -> None:
     backend = Backend(name="east", base_url="http://east", reuse_rule=rule)
