@@ -70,7 +70,7 @@ def judge_diagnostics(chart: Chart, backend: Backend, second: Asked) -> None:
     if not backend.diagnostics:
         return
     told = second.message.prefix_cache
-    if told is None or "diagnostics" not in second.told:
+    if told is None or told.outcome is None or "diagnostics" not in second.told:
         chart.fail(
             "diagnostics",
             marked("It does not say why it reads what it reads."),
