@@ -60,11 +60,11 @@ class Served:
 
 
 @contextmanager
-def serve_model(path: Path, **settings: object) -> Iterator[Served]:
-    """Serve a GGUF file."""
+def serve_model(path: Path, *, port: int = 0, **settings: object) -> Iterator[Served]:
+    """Serve a GGUF file; on a given port as a restarted server would."""
     deaths: list[None] = []
     app = load_app(replace(CONFIG, model=path, **settings), on_death=lambda: deaths.append(None))
-    with LiveServer(app) as server:
+    with LiveServer(app, port=port) as server:
         yield from _served(server, app, deaths)
 
 
