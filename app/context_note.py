@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 # A slash or backslash start, "..": a zone's name is looked up as a file, so it must look like a name.
 _ZONE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+\-]*(/[A-Za-z0-9_+\-]+)*", re.ASCII)
 _LONGEST_ZONE_NAME = 64
+_ZONE_OF_NOTE = re.compile(r"\(([^(),]+)\)</context-note>\Z")
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 # Where a note could begin or end: a bracket or a look-alike, perhaps a slash, then the tag's name.
@@ -28,6 +29,12 @@ def write_note(instant: datetime, form_zone: str | None, profile_zone: str | Non
     place = zone.key if zone else "UTC, the user's time zone is unknown"
     stamp = f"{_WEEKDAYS[local.weekday()]} {local:%Y-%m-%d %H:%M} {offset}"
     return f"<context-note>{stamp} ({place})</context-note>"
+
+
+def zone_of_note(note: str | None) -> str | None:
+    """The name of the zone that the note was written in; None where that was not known, and without a note."""
+    found = _ZONE_OF_NOTE.search(note or "")
+    return found[1] if found else None
 
 
 def find_zone(name: str | None) -> ZoneInfo | None:

@@ -1,7 +1,12 @@
 """``recount export``: what people can download themselves, written by whoever is at the console."""
 
 import asyncio
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 from sqlalchemy import select
@@ -26,10 +31,9 @@ class _Folder:
     def take(self, file: ExportedFile) -> None:
         path = self._folder / file.name
         path.parent.mkdir(exist_ok=True)
-        with path.open("xb") as out:
-            out.write(file.content)
+        path.write_bytes(file.content)
 
-    def end(self) -> None:
+    def close(self) -> None:
         return
 
 
@@ -37,32 +41,38 @@ class _ZipArchive:
     """Takes them into a new archive."""
 
     def __init__(self, path: Path) -> None:
-        self._out = path.open("xb")
+        self._path = path
         self._archive = Archive(utc_now())
 
     def take(self, file: ExportedFile) -> None:
-        self._out.write(self._archive.add(file.name, file.content))
+        self._append(self._archive.add(file.name, file.content))
 
-    def end(self) -> None:
-        with self._out:
-            self._out.write(self._archive.end())
+    def close(self) -> None:
+        self._append(self._archive.end())
+
+    def _append(self, piece: bytes) -> None:
+        with self._path.open("ab") as out:
+            out.write(piece)
 
 
 def export_account(settings: Settings, name: str, target: Path) -> None:
     """Everything of this account into a new zip archive, or into a folder that is there.
 
-    ConfigurationError for an unknown name, and for a file that is there already or cannot be written.
+    It comes there as a whole or not at all. ConfigurationError for an unknown name, and for a file that is there
+    already or cannot be written.
     """
     url = settings.resolved_database_url()
     check_revision(url)
     try:
-        count = asyncio.run(_export(url, name, _Folder if target.is_dir() else _ZipArchive, target))
+        count = asyncio.run(_export(url, name, target))
     except OSError as error:
-        raise ConfigurationError(f"{error.filename or target} cannot be written: {error.strerror}.") from error
+        # Of anything but a file in the way the error names a place that is not the caller's.
+        place = error.filename if isinstance(error, FileExistsError) else target
+        raise ConfigurationError(f"{place} cannot be written: {error.strerror}.") from error
     click.echo(f"Wrote {count} conversation{'' if count == 1 else 's'} of {name} to {target}.")
 
 
-async def _export(url: str, name: str, kind: type[_Folder | _ZipArchive], target: Path) -> int:
+async def _export(url: str, name: str, target: Path) -> int:
     """How many conversations there are in it. Nothing is made for a name that nobody has."""
     database = Database(url)
     try:
@@ -71,11 +81,35 @@ async def _export(url: str, name: str, kind: type[_Folder | _ZipArchive], target
         if owner_id is None:
             raise ConfigurationError(f"There is no account {name}.")
         exports = Exports(database, utc_now, await instance_secret(database))
-        written, count = kind(target), -1  # The profile is no conversation.
-        async for file in exports.everything_for_console(owner_id):
-            written.take(file)
-            count += 1
-        written.end()
+        with _placed_when_whole(target) as written:
+            count = -1  # The profile is no conversation.
+            async for file in exports.everything_for_console(owner_id):
+                written.take(file)
+                count += 1
         return count
     finally:
         await database.close()
+
+
+@contextmanager
+def _placed_when_whole(target: Path) -> Iterator[_Folder | _ZipArchive]:
+    """Written on the same disk, so that a rename places it. What failed leaves nothing behind."""
+    home = target if target.is_dir() else target.parent
+    with TemporaryDirectory(prefix=".recount-export-", dir=home) as draft:
+        if home != target:
+            _expect_room(target)
+        with closing(_Folder(Path(draft)) if home == target else _ZipArchive(Path(draft, target.name))) as written:
+            yield written
+        files = [path for path in sorted(Path(draft).rglob("*")) if path.is_file()]
+        places = [home / path.relative_to(draft) for path in files]
+        _expect_room(*places)
+        for path, place in zip(files, places, strict=True):
+            place.parent.mkdir(exist_ok=True)
+            path.rename(place)
+
+
+def _expect_room(*places: Path) -> None:
+    """A rename would put itself in the place of a file that is there."""
+    for place in places:
+        if place.exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(place))

@@ -26,9 +26,11 @@ from app.database import Database, check_revision
 from app.database.types import new_id
 from app.doctor import Doctor, Rounds
 from app.instance_secret import instance_secret
-from app.reports import Reports, Usages
+from app.reports import Overviews, Reports, Usages
 from app.reports.backends import BackendReports
 from app.reports.storage import Storages
+from app.reports.turn_counters import TurnCounters
+from app.reports.turn_counts import keep_counts
 from app.serving_events import record_app_start
 from app.settings import Settings
 from app.turns import Turns, workers
@@ -39,6 +41,7 @@ from app.turns.bus import Bus, MemoryBus, RedisBus
 from app.turns.checkpointer import Checkpointer
 from app.turns.endings import SHUT_DOWN
 from app.turns.fitting import Fitting
+from app.turns.inspections import Inspections
 from app.turns.job import Workshop
 from app.turns.jobs import Jobs
 from app.turns.offered_models import OfferedModels
@@ -46,6 +49,8 @@ from app.turns.rhythm import Rhythm
 from app.turns.serving_alone import serve_alone
 from app.turns.turns import LiveLogs
 from app.turns.workers import Process
+from app.verification.parting_texts import Partings
+from app.what_if import WhatIfs
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,7 @@ class House:
     imports: Imports
     turns: Turns
     reports: Reports
+    overviews: Overviews
     usages: Usages
     profiles: Profiles
     people: People
@@ -76,7 +82,12 @@ class House:
     audit_log: AuditLog
     request_limits: RequestLimits
     backend_watch: BackendWatch
+    inspections: Inspections
+    partings: Partings
+    turn_counters: TurnCounters
+    bus: Bus
     backends: Backends
+    what_ifs: WhatIfs
     rounds: Rounds
     backend_reports: BackendReports
     storages: Storages
@@ -88,6 +99,7 @@ async def open_house(
     *,
     clock: Clock = utc_now,
     rhythm: Rhythm | None = None,
+    passwords: Passwords | None = None,
     pool_size: int = 5,
     process: Process | None = None,
 ) -> AsyncIterator[House]:
@@ -110,7 +122,9 @@ async def open_house(
         jobs = Jobs(Workshop(database, backends, bus, clock, secret, rhythm))
         worker_id = new_id()
         process = process or Process.own()
-        checkpointer = Checkpointer(database, jobs, bus, clock, worker_id=worker_id, process=process, rhythm=rhythm)
+        checkpointer = Checkpointer(
+            database, jobs, bus, backends, clock, worker_id=worker_id, process=process, rhythm=rhythm
+        )
         turns = Turns(
             database,
             jobs,
@@ -132,6 +146,8 @@ async def open_house(
             request_limits,
             secret,
             backends,
+            passwords or Passwords(),
+            bus,
         )
         await check_accounts(database, only_one=settings.only_one_account)
         if settings.redis_url is None:
@@ -189,8 +205,9 @@ def _house(
     request_limits: RequestLimits,
     secret: bytes,
     backends: Backends,
+    passwords: Passwords,
+    bus: Bus,
 ) -> House:
-    passwords = Passwords()
     accounts = Accounts(database, clock, passwords, limits)
     code = settings.setup_code.get_secret_value() if settings.setup_code else None
     conversations = Conversations(database, clock, live, max_characters=settings.max_message_characters)
@@ -212,23 +229,34 @@ def _house(
         lifecycle=Lifecycle(database, clock),
         temporary=Temporary(database, clock, conversations),
         retention=Retention(
-            database, clock, conversations, days=settings.retention_days, turn_days=settings.turn_retention_days
+            database,
+            clock,
+            conversations,
+            days=settings.retention_days,
+            turn_days=settings.turn_retention_days,
+            keep_counts=keep_counts,
         ),
         search=Search(database),
         choices=Choices(database, default_system_prompt=settings.default_system_prompt or ""),
-        offered_models=OfferedModels(backends),
+        offered_models=OfferedModels(backends, rhythm),
         exports=Exports(database, clock, secret),
         imports=Imports(database, clock, secret),
         turns=turns,
         reports=Reports(database),
+        overviews=Overviews(database),
         usages=Usages(database),
         profiles=Profiles(database, clock, passwords, accounts, live, max_characters=settings.max_message_characters),
         people=People(database, clock, passwords, accounts, turns, only_one_account=settings.only_one_account),
         invites=Invites(database, clock, passwords, accounts, limits, only_one_account=settings.only_one_account),
-        audit_log=AuditLog(database),
+        audit_log=AuditLog(database, clock),
         request_limits=request_limits,
         backend_watch=BackendWatch(backends, rhythm),
+        inspections=Inspections(backends),
+        partings=Partings(database),
+        turn_counters=TurnCounters(database, clock),
+        bus=bus,
         backends=backends,
+        what_ifs=WhatIfs(database, Reports(database), backends, clock, secret),
         rounds=Rounds(database, Doctor(settings, clock=clock)),
         backend_reports=BackendReports(database),
         storages=Storages(database),

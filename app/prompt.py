@@ -73,7 +73,7 @@ def user_scope(secret: bytes, owner_id: UUID) -> str:
 
 
 def request_sha256(salt: bytes, body: Body) -> str:
-    """Of the very bytes that are sent, salted per conversation."""
+    """Of the bytes that are sent, salted per conversation; options for the cache that go beside them do not count."""
     return hashlib.sha256(salt + encode_body(body)).hexdigest()
 
 

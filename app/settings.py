@@ -151,6 +151,11 @@ class Settings(BaseSettings):
         ge=1,
         description="Days after which the figures of turns whose text was deleted go too; empty keeps all.",
     )
+    metrics_token: SecretStr | None = Field(
+        default=None,
+        min_length=16,
+        description="Whoever sends it as a bearer token may read `/metrics`; empty means that there is no such page.",
+    )
     drain_seconds: float = Field(
         default=5.0, ge=0, description="How long a stopping process waits for answers before it cuts them."
     )
@@ -171,6 +176,15 @@ class Settings(BaseSettings):
         except ValueError:
             message = "not a usable URL; it starts with redis://, rediss:// or unix://"
             raise PydanticCustomError("redis_url", message) from None
+        return value
+
+    @field_validator("backends")
+    @classmethod
+    def _check_names(cls, value: tuple[Backend, ...]) -> tuple[Backend, ...]:
+        """Turns are stored with the name of their backend."""
+        names = [backend.name for backend in value]
+        if len(set(names)) < len(names):
+            raise PydanticCustomError("backend_names", "every backend needs a name of its own")
         return value
 
     def resolved_database_url(self) -> str:

@@ -21,9 +21,9 @@ class Usage:
 
 @dataclass(frozen=True)
 class PrefixCache:
-    """What a server that can tell says of one request, in tokens; None where it promised or met nothing."""
+    """What a server that can tell says of one request, in tokens; None where it does not say."""
 
-    outcome: str
+    outcome: str | None = None
     expected_tokens: int | None = None
     matched_tokens: int | None = None
     diverged_at_token: int | None = None

@@ -28,7 +28,7 @@ Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:-]{1,64}$")]
 
 
 class _PrefixCacheShape(BaseModel):
-    outcome: Word
+    outcome: Word | None = None
     expected_tokens: int | None = None
     matched_tokens: int | None = None
     diverged_at_token: int | None = None

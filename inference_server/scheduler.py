@@ -85,6 +85,12 @@ class Scheduler:
         """Slots that belong to running sequences and not to the cache."""
         return sum(len(sequence.private) for sequence in self.running)
 
+    @property
+    def slots_by_state(self) -> dict[str, int]:
+        """Every slot is free, cached (evictable) or live."""
+        free, live = self.allocator.num_free, self.num_live
+        return {"free": free, "cached": self.allocator.num_slots - free - live, "live": live}
+
     def add(self, sequence: Sequence) -> None:
         """Queue a new sequence."""
         assert sequence.max_length <= self.allocator.num_slots, "a request that never fits was not refused"

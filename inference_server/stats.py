@@ -132,11 +132,8 @@ class Stats:
         if engine.step_rows:
             self._step.observe(seconds)
             self._rows.observe(engine.step_rows)
-        live = scheduler.num_live
-        free = scheduler.allocator.num_free
-        self._slots.labels("free").set(free)
-        self._slots.labels("live").set(live)
-        self._slots.labels("cached").set(scheduler.allocator.num_slots - free - live)
+        for state, count in scheduler.slots_by_state.items():
+            self._slots.labels(state).set(count)
         self._sequences.labels("waiting").set(len(scheduler.waiting))
         self._sequences.labels("running").set(len(scheduler.running))
         self._evicted.inc(scheduler.num_evicted - self._evicted_so_far)

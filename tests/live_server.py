@@ -6,6 +6,7 @@ with LiveServer(app) as server:         # or: async with LiveServer(app) as serv
 
 import asyncio
 import socket
+import ssl
 import threading
 import time
 from concurrent.futures import Future
@@ -15,6 +16,9 @@ from typing import Self
 import anyio.to_thread
 import uvicorn
 from starlette.types import ASGIApp
+
+NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""For clients (`verify`): each would read the list of authorities, which takes longer than most tests ask for."""
 
 
 class _AnnouncingServer(uvicorn.Server):

@@ -14,6 +14,8 @@ from typing import Self
 
 import httpx
 
+from tests.live_server import NO_TLS
+
 RECOUNT = (sys.executable, "-m", "app")
 
 
@@ -102,6 +104,6 @@ class Process:
 def answers(url: str) -> bool:
     """Whether a GET is answered with 200."""
     try:
-        return httpx.get(url, trust_env=False, timeout=5).status_code == 200
+        return httpx.get(url, trust_env=False, timeout=5, verify=NO_TLS).status_code == 200
     except httpx.TransportError:
         return False

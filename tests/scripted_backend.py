@@ -53,6 +53,7 @@ from starlette.types import Receive, Scope, Send
 MESSAGES = "/v1/messages"
 COUNT_TOKENS = "/v1/messages/count_tokens"
 FORGET = "/v1/messages/forget"
+COMPARE = "/v1/messages/compare"
 MODELS = "/v1/models"
 HEALTH = "/health"
 
@@ -136,13 +137,22 @@ def head(content_type: str = "text/event-stream", **headers: str) -> Head:
     return Head({"content-type": content_type, **{name.replace("_", "-"): v for name, v in headers.items()}})
 
 
-def message_start(*, usage: Usage | None = None, message_id: str = "msg_scripted", model: str = "scripted") -> Event:
+def message_start(
+    *,
+    usage: Usage | None = None,
+    message_id: str = "msg_scripted",
+    model: str = "scripted",
+    serving_id: str | None = None,
+) -> Event:
+    """A server that names itself has a `serving_id`; why it missed only a real one says."""
     message: dict[str, Any] = {
         "id": message_id, "type": "message", "role": "assistant", "content": [], "model": model,
         "stop_reason": None, "stop_sequence": None,
     }  # fmt: skip
     if usage is not None:
         message["usage"] = dict(usage)
+    if serving_id is not None:
+        message["prefix_cache"] = {"serving_id": serving_id}
     return Event({"type": "message_start", "message": message})
 
 
@@ -191,11 +201,22 @@ def error_event(error_type: str = "api_error", message: str = "Something broke."
     return Event({"type": "error", "error": {"type": error_type, "message": message}})
 
 
+def _error(error_type: str, message: str) -> dict[str, Any]:
+    return {"type": "error", "error": {"type": error_type, "message": message}, "request_id": "req_scripted"}
+
+
+def _not_found() -> Response:
+    return JSONResponse(_error("not_found_error", "no such message"), 404)
+
+
 def error_reply(
     status: int, error_type: str, message: str = "Scripted error.", headers: Mapping[str, str] | None = None
 ) -> Reply:
-    body = {"type": "error", "error": {"type": error_type, "message": message}, "request_id": "req_scripted"}
-    return Reply(status, json.dumps(body).encode(), {"content-type": "application/json", **(headers or {})})
+    return Reply(
+        status,
+        json.dumps(_error(error_type, message)).encode(),
+        {"content-type": "application/json", **(headers or {})},
+    )
 
 
 def ending(stop_reason: str = "end_turn", *, output_tokens: int, usage: Usage | None = None) -> list[Step]:
@@ -224,6 +245,45 @@ class RecordedRequest:
         return json.loads(self.body)
 
 
+@dataclass(frozen=True)
+class ShownMessage:
+    """What inspection shows of one message: its (segment, state, id, piece) in order, by a model of 4 layers, 2 heads.
+
+    Each position looks at itself and at all before it; the deeper the layer, the more at the first one.
+    """
+
+    pieces: Sequence[tuple[str, str, int, str]]
+
+    def tokens(self) -> dict[str, Any]:
+        states = [state for _, state, _, _ in self.pieces]
+        return {
+            "input_tokens": len(states) - states.count("generated"),
+            "cache_read_input_tokens": states.count("cached"),
+            "output_tokens": states.count("generated"),
+            "kv_tokens": len(states) - 1,
+            "finished": True,
+            "tokens": [self._token(position) for position in range(len(states))],
+        }
+
+    def attention(self, position: int, layer: int, head: int | str, top: int) -> dict[str, Any] | None:
+        if layer >= 4 or (head != "mean" and int(head) >= 2):
+            return None
+        weights = [1.0 / (position + 1)] * (position + 1)
+        share = layer / 8
+        weights = [(1 - share) * weight + (share if place == 0 else 0) for place, weight in enumerate(weights)]
+        first = sorted(range(len(weights)), key=lambda place: -weights[place])[:top]
+        cached = sum(weight for weight, piece in zip(weights, self.pieces, strict=False) if piece[1] == "cached")
+        rest = {"positions": len(weights) - len(first), "weight": sum(weights) - sum(weights[at] for at in first)}
+        return {
+            "position": position, "layer": layer, "layers": 4, "head": head, "heads": 2, "cached_weight": cached,
+            "top": [{**self._token(at), "weight": weights[at]} for at in first], "remainder": rest,
+        }  # fmt: skip
+
+    def _token(self, position: int) -> dict[str, Any]:
+        segment, state, number, piece = self.pieces[position]
+        return {"position": position, "id": number, "text": piece, "segment": segment, "state": state}
+
+
 class ScriptedBackend:
     """The ASGI app. Lists and counts may be read from any thread; scripts may be added at any time."""
 
@@ -235,6 +295,7 @@ class ScriptedBackend:
         self.models: list[dict[str, Any]] = [
             {"type": "model", "id": "scripted", "display_name": "Scripted", "max_input_tokens": 8192}
         ]
+        self.shown: dict[str, ShownMessage] = {}  # What inspection shows, by message id; others are not found.
         self._scripts: dict[str, deque[Sequence[Step]]] = {}
         self._changed = threading.Condition()
         self._cache = WordCache()
@@ -244,6 +305,9 @@ class ScriptedBackend:
                 Route(MESSAGES, self._messages, methods=["POST"]),
                 Route(COUNT_TOKENS, self._count_tokens, methods=["POST"]),
                 Route(FORGET, self._forget, methods=["POST"]),
+                Route(MESSAGES + "/{message_id}/tokens", self._tokens),
+                Route(MESSAGES + "/{message_id}/attention", self._attention, methods=["POST"]),
+                Route(COMPARE, self._compare, methods=["POST"]),
                 Route(MODELS, self._models),
                 Route(HEALTH, self._health),
             ]
@@ -285,6 +349,23 @@ class ScriptedBackend:
     async def _forget(self, request: Request) -> Response:
         recorded = await self._record(request)
         return self._reply(recorded, {"forgotten": len(recorded.json()["ids"]), "freed_slots": 0, "running": []})
+
+    async def _tokens(self, request: Request) -> Response:
+        recorded, shown = await self._record(request), self.shown.get(request.path_params["message_id"])
+        return self._reply(recorded, shown.tokens()) if shown else _not_found()
+
+    async def _attention(self, request: Request) -> Response:
+        recorded, shown = await self._record(request), self.shown.get(request.path_params["message_id"])
+        if shown is None:
+            return _not_found()
+        row = shown.attention(**recorded.json())
+        return self._reply(recorded, row) if row else JSONResponse(_error("invalid_request_error", "layer: no"), 400)
+
+    async def _compare(self, request: Request) -> Response:
+        recorded = await self._record(request)
+        a, b = (self._cache.prompt(recorded.json()[side]) for side in ("a", "b"))
+        sides = {name: {"input_tokens": len(each), "at_divergence": None} for name, each in (("a", a), ("b", b))}
+        return self._reply(recorded, {**sides, "common_tokens": _common(a, b)})
 
     async def _models(self, request: Request) -> Response:
         return self._reply(await self._record(request), {"data": self.models, "has_more": False})
@@ -420,10 +501,10 @@ def _fold(message: dict[str, Any], data: Mapping[str, Any]) -> None:
 
 
 class WordCache:
-    """A prefix cache whose tokens are words and role markers. The last token of an answer is never kept."""
+    """A prefix cache per model whose tokens are words and role markers. The last token of an answer is never kept."""
 
     def __init__(self) -> None:
-        self._kept: list[list[str]] = []
+        self._kept: dict[str, list[list[str]]] = {}
 
     def prompt(self, body: Mapping[str, Any]) -> list[str]:
         """The tokens of `system` and `messages`, and the marker that opens the answer."""
@@ -435,8 +516,9 @@ class WordCache:
     def serve(self, body: Mapping[str, Any], text: str) -> Usage:
         """Usage at the start of an answer with this text; its tokens are kept from now on."""
         prompt = self.prompt(body)
-        read = min(max((_common(prompt, kept) for kept in self._kept), default=0), len(prompt) - 1)
-        self._kept.append([*prompt, *_words(text)])
+        kept = self._kept.setdefault(body["model"], [])
+        read = min(max((_common(prompt, tokens) for tokens in kept), default=0), len(prompt) - 1)
+        kept.append([*prompt, *_words(text)])
         return {
             "input_tokens": len(prompt) - read,
             "cache_creation_input_tokens": 0,

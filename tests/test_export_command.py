@@ -5,6 +5,7 @@ import json
 import sqlite3
 import zipfile
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -71,7 +72,7 @@ def test_it_writes_what_the_person_can_download(own_download: bytes, tmp_path: P
     for arguments, words in (
         (("nobody", "x.zip"), "There is no account nobody."),
         (("anna", "console.zip"), "console.zip cannot be written: File exists."),
-        (("anna", str(folder)), "profile.json cannot be written: File exists."),
+        (("anna", str(folder)), ".json cannot be written: File exists."),
         (("anna", "missing/x.zip"), "missing/x.zip cannot be written: No such file or directory."),
     ):
         result = run(*arguments)
@@ -80,3 +81,16 @@ def test_it_writes_what_the_person_can_download(own_download: bytes, tmp_path: P
         assert words in result.stderr
         assert result.stderr.count("\n") == 1
     assert not Path("x.zip").exists()
+    assert list(tmp_path.rglob(".recount-export-*")) == []
+
+
+def test_an_export_that_breaks_off_leaves_nothing_behind(own_download: bytes, tmp_path: Path) -> None:
+    last = "SELECT max(id) FROM conversations WHERE owner_id = (SELECT id FROM users WHERE name_key = 'anna')"
+    with closing(sqlite3.connect("data/recount.db")) as connection, connection:
+        connection.execute(f"UPDATE turns SET params = '{{' WHERE conversation_id = ({last})")  # noqa: S608 - our words
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    before = sorted(tmp_path.iterdir())
+    for target in ("console.zip", str(folder)):
+        assert run("anna", target).exit_code == 1
+        assert (sorted(tmp_path.iterdir()), list(folder.iterdir())) == (before, [])

@@ -9,6 +9,8 @@ from uuid import UUID
 from sqlalchemy import select
 from sqlalchemy.orm import aliased
 
+from app.auth.audit import LONGEST_REMOTE
+from app.clock import Clock
 from app.database import Database
 from app.models import AuditEntry, User
 
@@ -29,8 +31,32 @@ class AuditRow:
 
 
 class AuditLog:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
+        self._clock = clock
+
+    async def conversation_read(self, operator_id: UUID, reference: str, remote: str) -> None:
+        """To be written before an operator is shown a text of somebody's conversation."""
+        await self._audit("conversation_read", operator_id, reference, remote)
+
+    async def table_exported(self, operator_id: UUID, file: str, remote: str) -> None:
+        """`file` is the table's name and format, which say nothing of anybody."""
+        await self._audit("table_exported", operator_id, file, remote)
+
+    async def turns_exported(self, reader_id: UUID, reference: str, remote: str) -> None:
+        """The figures of one conversation, by an operator or by its owner."""
+        await self._audit("turns_exported", reader_id, reference, remote)
+
+    async def _audit(self, action: str, actor_id: UUID, subject: str, remote: str) -> None:
+        async with self._database.write() as session:
+            entry = AuditEntry(
+                at=self._clock(),
+                actor_id=actor_id,
+                action=action,
+                subject=subject,
+                remote=remote[:LONGEST_REMOTE] or None,
+            )
+            session.add(entry)
 
     async def page(self, limit: int = 100, before: UUID | None = None) -> Sequence[AuditRow]:
         """Newest first; `before` is the last row of the page before."""

@@ -25,7 +25,7 @@ class _Sink(io.RawIOBase):
 
 
 class Archive:
-    """`made_at` is the time of all its files."""
+    """`made_at` is the time of all its files. One that is given up must be ended too; its last piece is for nobody."""
 
     def __init__(self, made_at: datetime) -> None:
         self._time = made_at.timetuple()[:6]

@@ -94,9 +94,13 @@ class Exports:
 
     async def _archive(self, owner_id: UUID) -> AsyncIterator[bytes]:
         archive = Archive(self._clock())
-        async with aclosing(self._files(owner_id)) as files:
-            async for file in files:
-                yield await anyio.to_thread.run_sync(archive.add, file.name, file.content)
+        try:
+            async with aclosing(self._files(owner_id)) as files:
+                async for file in files:
+                    yield await anyio.to_thread.run_sync(archive.add, file.name, file.content)
+        except BaseException:
+            archive.end()
+            raise
         yield archive.end()
 
     async def _files(self, owner_id: UUID) -> AsyncGenerator[ExportedFile, None]:

@@ -3,12 +3,15 @@
 Pinned conversations stay, whatever their age: somebody wants to keep them.
 """
 
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
+from uuid import UUID
 
 from sqlalchemy import Select, case, delete, exists, func, select
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.clock import Clock
 from app.conversations.conversations import Conversations
@@ -36,7 +39,10 @@ class Due:
 
 
 class Retention:
-    """`days` is for conversations, `turn_days` for the figures of deleted ones; None keeps them for ever."""
+    """`days` is for conversations, `turn_days` for the figures of deleted ones; None keeps them for ever.
+
+    `keep_counts` is told of turns in the transaction that removes them.
+    """
 
     def __init__(
         self,
@@ -46,12 +52,14 @@ class Retention:
         *,
         days: int | None,
         turn_days: int | None,
+        keep_counts: Callable[[AsyncSession, Sequence[UUID]], Awaitable[None]],
     ) -> None:
         self._database = database
         self._clock = clock
         self._conversations = conversations
         self._days = days
         self._turn_days = turn_days
+        self._keep_counts = keep_counts
 
     async def sweep(self) -> None:
         """At most so many at a time, so that the process can end between two sweeps."""
@@ -109,6 +117,7 @@ class Retention:
         )
         async with self._database.write() as session:
             ids = (await session.scalars(old)).all()
+            await self._keep_counts(session, ids)
             await session.execute(delete(Turn).where(Turn.id.in_(ids)))
             await session.execute(
                 delete(Conversation).where(Conversation.deleted_at < limit, ~_HAS_TURNS, ~_HAS_MESSAGES)

@@ -69,6 +69,12 @@ class ConversationView:
         return self.messages[-1].id if self.messages else None
 
     @property
+    def backend(self) -> str | None:
+        """The one that served the newest turn of the branch."""
+        turns = (message.turn for message in reversed(self.messages) if message.turn)
+        return next((turn.backend for turn in turns if turn.backend is not None), None)
+
+    @property
     def history_start_id(self) -> UUID | None:
         """The message that the newest turn began with; None where it sent all of the branch."""
         turns = [message.turn for message in self.messages if message.turn]

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from anyio import CancelScope
-from sqlalchemy import Pool
+from sqlalchemy import Pool, QueuePool
 from sqlalchemy.ext.asyncio import AsyncSession, async_sessionmaker
 
 from app.database.engine import make_engine
@@ -26,6 +26,12 @@ class Database:
     @property
     def pool(self) -> Pool:
         return self._engine.sync_engine.pool
+
+    def pool_use(self) -> dict[str, int]:
+        """Connections that are in use, and open ones that wait for it."""
+        pool = self.pool
+        assert isinstance(pool, QueuePool)
+        return {"in_use": pool.checkedout(), "idle": pool.checkedin()}
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncSession]:

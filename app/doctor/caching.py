@@ -63,14 +63,14 @@ def _judge_without_reuse(chart: Chart, read: int) -> None:
 
 def _own_reason(turn: Asked) -> str:
     told = turn.message.prefix_cache
-    return f" (prefix_cache: {told.outcome})" if told else ""
+    return f" (prefix_cache: {told.outcome})" if told and told.outcome else ""
 
 
 def judge_diagnostics(chart: Chart, backend: Backend, second: Asked) -> None:
     if not backend.diagnostics:
         return
     told = second.message.prefix_cache
-    if told is None or "diagnostics" not in second.told:
+    if told is None or told.outcome is None or "diagnostics" not in second.told:
         chart.fail(
             "diagnostics",
             marked("It does not say why it reads what it reads."),

@@ -22,6 +22,8 @@ _FENCE_LINE = re.compile(r"(?:[ \t]*(?:\r\n|\n|\r))*+(`{3,}(?=[^`\r\n]*[\r\n])|~
 # A line that surely begins a block of its own, outside of code.
 _NEW_BLOCK = re.compile(r"^(?:```|~~~|#{1,6}[ \t]|(?<=\n\n)(?![-*+]|\d)\S)", re.MULTILINE)
 _MARKUP = re.compile(f"[{re.escape(MARKUP)}]")
+# A CARET in a page, where nobody sees it before our script is there.
+_CARET_MARK = SafeHtml("<span data-caret></span>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,8 @@ Change: TypeAlias = Block | Code | Preview | Plain
 class Snapshot:
     """An answer at one moment: `finished` stands for the text up to `end`, `tail` is the open text behind it.
 
-    The tail is shown as `code_text` where `code` is open in it, else as `preview`. None of that where it is `plain`.
+    The tail is shown as `code_text` where `code` is open in it, else as `preview`, in which an empty `data-caret`
+    stands for the CARET of a Preview. None of that where it is `plain`.
     """
 
     finished: SafeHtml
@@ -188,12 +191,14 @@ class BlockStreamer:
         end = _units(finished)
         code = _code_of(tail, end)
         html = self._markdown.render(finished)
-        preview = self._markdown.render("" if code else self._completion.complete(tail).replace(CARET, ""))
+        preview = self._markdown.render("" if code else self._completion.complete(tail))
         if html is None or preview is None:
             return Snapshot(SafeHtml(), 0, text, plain=True)
         if code:
             return Snapshot(html, end, tail, code=code, code_text=_code_text(tail, code.fence))
-        return Snapshot(html, end, tail, preview=preview)
+        # The stream sends no preview for words behind its last one, so whoever comes later needs their place too.
+        marked = preview if CARET in tail else preview.replace(CARET, _CARET_MARK)
+        return Snapshot(html, end, tail, preview=marked)
 
 
 def _code_of(tail: str, end: int) -> Code | None:

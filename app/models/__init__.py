@@ -3,7 +3,7 @@
 from app.models.accounts import Invite, User, UserSession
 from app.models.conversations import Conversation, Message, SystemPrompt
 from app.models.records import AuditEntry, ServingEvent, StoredSetting
-from app.models.turns import LIVE_STATES, TURN_IS_LIVE, Submission, Turn, Worker
+from app.models.turns import LIVE_STATES, TURN_IS_LIVE, RemovedTurns, Submission, Turn, Worker
 
 __all__ = [
     "LIVE_STATES",
@@ -12,6 +12,7 @@ __all__ = [
     "Conversation",
     "Invite",
     "Message",
+    "RemovedTurns",
     "ServingEvent",
     "StoredSetting",
     "Submission",

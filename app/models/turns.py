@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from sqlalchemy import CheckConstraint, ColumnElement, ForeignKey, Index, String, Text, literal_column, text
+from sqlalchemy import BigInteger, CheckConstraint, ColumnElement, ForeignKey, Index, String, Text, literal_column, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.database.base import Base
@@ -12,6 +12,18 @@ from app.database.types import UtcDateTime, new_id
 
 LIVE_STATES: Final = ("queued", "running")
 _LIVE = text("status IN ('queued', 'running')")
+# The conditions of indexes for reports; app.reports.measures says them again to use the indexes.
+_COUNTED = "purpose = 'chat' AND imported_at IS NULL"
+_MISSED = (
+    "outcome IN ('block_rounding', 'caching_off', 'evicted', 'expired', 'history_trimmed', 'model_switched',"
+    " 'other_replica', 'prefix_changed', 'restarted', 'retokenized', 'still_computing', 'system_prompt_edited',"
+    " 'template_rewrote', 'unknown', 'volatile_system_prompt')"
+)
+
+
+def _reported(name: str, *columns: str, where: str) -> Index:
+    condition = text(where)
+    return Index(name, *columns, sqlite_where=condition, postgresql_where=condition)
 
 
 class Turn(Base):
@@ -31,6 +43,33 @@ class Turn(Base):
             sqlite_where=_LIVE,
             postgresql_where=_LIVE,
         ),
+        # SQLite reads no row only where the index has the columns of its own condition too.
+        _reported(
+            "ix_turns_missed",
+            "created_at",
+            "outcome",
+            "backend",
+            "model",
+            "conversation_id",
+            "fault",
+            "shortfall_tokens",
+            "input_tokens",
+            "cache_creation_input_tokens",
+            "cache_read_input_tokens",
+            "purpose",
+            "imported_at",
+            "id",
+            where=f"{_MISSED} AND {_COUNTED}",
+        ),
+        _reported(
+            "ix_turns_errors",
+            "created_at",
+            "error_type",
+            "purpose",
+            "imported_at",
+            where=f"error_type IS NOT NULL AND {_COUNTED}",
+        ),
+        _reported("ix_turns_places", "backend", "model", "created_at", where=_COUNTED),
     )
 
     id: Mapped[UUID] = mapped_column(primary_key=True, default=new_id)
@@ -117,3 +156,16 @@ class Worker(Base):
     host: Mapped[str] = mapped_column(Text)
     started_at: Mapped[datetime] = mapped_column(UtcDateTime)
     heartbeat_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class RemovedTurns(Base):
+    """What was counted of turns whose rows have gone. A part of the key that is not known is empty."""
+
+    __tablename__ = "removed_turns"
+
+    backend: Mapped[str] = mapped_column(Text, primary_key=True)
+    model: Mapped[str] = mapped_column(Text, primary_key=True)
+    status: Mapped[str] = mapped_column(String(16), primary_key=True)
+    outcome: Mapped[str] = mapped_column(String(32), primary_key=True)
+    measure: Mapped[str] = mapped_column(String(48), primary_key=True)
+    amount: Mapped[int] = mapped_column(BigInteger)

@@ -1,7 +1,20 @@
-"""What operators see: figures by conversation and turn; and what each person has used."""
+"""What operators see: figures by conversation and turn, and over all; and what each person has used."""
 
-from app.reports.figures import ConversationReport, ConversationRow, TurnRow
+from app.reports.figures import BranchRow, ConversationReport, ConversationRow, TurnReport, TurnRow
+from app.reports.overviews import Overviews
 from app.reports.reports import Reports
 from app.reports.usage import Usage, Usages, Used, UsedDay
 
-__all__ = ["ConversationReport", "ConversationRow", "Reports", "TurnRow", "Usage", "Usages", "Used", "UsedDay"]
+__all__ = [
+    "BranchRow",
+    "ConversationReport",
+    "ConversationRow",
+    "Overviews",
+    "Reports",
+    "TurnReport",
+    "TurnRow",
+    "Usage",
+    "Usages",
+    "Used",
+    "UsedDay",
+]

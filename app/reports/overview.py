@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from app.cache_outcomes import Outcome
+from app.reports.marks import RankMark, TurnMark
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Percentiles:
-    """Of one time, in milliseconds. `exact`: from the rows themselves, else from buckets that are 2% wide."""
+    """Of one time, in milliseconds. `exact`: from the rows themselves, else from buckets that are at most 2% wide."""
 
     p50: float
     p95: float
@@ -73,14 +74,16 @@ class FirstTokenTimes:
 class Tiles:
     """`turns`: all of the selection. `by_status` counts them by their state, live ones included.
 
-    `reuse`: sum of min(cached, expected) over sum of what could be expected. `hits`: turns that missed nothing over
-    turns that could have (`part` and `of` are turns there). `law_mismatches`: turns whose server promised something
-    else than the cache law.
+    `reuse`: sum of min(cached, expected) over sum of what could be expected. `lost`: over the turns of which it is
+    known whether they lost any; `losing_turns` of them did. `hits`: turns that missed nothing over turns that could
+    have (`part` and `of` are turns there). `law_mismatches`: turns whose server promised something else than the
+    cache law.
     """
 
     turns: int
     reuse: Rate
     lost: Sum
+    losing_turns: int
     hits: Rate
     first_token: FirstTokenTimes
     by_status: dict[str, int]
@@ -98,7 +101,8 @@ class ProblemKey:
 class Problem:
     """One cause on one backend with one model.
 
-    `is_new`: not seen in the 7 days before the selection. `ongoing`: among the last 10 turns of that backend and
+    `lost_tokens`: the shortfall of its turns, which only a fault has lost. `is_new`: not seen in the 7 days before the
+    selection; never where the selection has no beginning. `ongoing`: among the last 10 turns of that backend and
     model, or in the last hour. `diverged_where`, `diverged_offset` and `diverged_kind` are those of the worst turn.
     """
 
@@ -117,6 +121,16 @@ class Problem:
     diverged_where: str | None
     diverged_offset: int | None
     diverged_kind: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Problems:
+    """Most lost first. What was computed again on purpose, or for the size of blocks, is no fault and is neither new
+    nor ongoing."""
+
+    faults: tuple[Problem, ...]
+    on_purpose: tuple[Problem, ...]
+    rounding: tuple[Problem, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +161,13 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """`step` between the buckets, oldest first, idle ones too."""
+    """`step` between the buckets, oldest first, idle ones too; they begin at whole steps of the zone's clock.
+
+    `exact`: the percentiles come from the rows themselves, else from buckets of times that are at most 2% wide.
+    """
 
     step: timedelta
+    exact: bool
     buckets: tuple[Bucket, ...]
     marks: tuple[Mark, ...]
 
@@ -169,6 +187,22 @@ class RankedConversation:
     main_cause: Outcome | None
     slowest_first_token_ms: int | None
     last_turn_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RankingPage:
+    """`after` is the mark of the next page; None where this is the last one."""
+
+    rows: tuple[RankedConversation, ...]
+    after: RankMark | None
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Of one conversation in a ranking: the one above it and the one below it."""
+
+    previous: UUID | None
+    next: UUID | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,8 +234,41 @@ class ListedTurn:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnPage:
+    """Newest first. `after` is the mark of the next page; None where this is the last one."""
+
+    rows: tuple[ListedTurn, ...]
+    after: TurnMark | None
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Plain sums; prompt = cached + computed = cached + new + on purpose + lost + rounding.
+
+    `turns`: all of the selection; each sum has its own number of turns that have the figure.
+    """
+
+    turns: int
+    prompt: Sum
+    cached: Sum
+    computed: Sum
+    output: Sum
+    lost: Sum
+    on_purpose: Sum
+    rounding: Sum
+
+
+@dataclass(frozen=True, slots=True)
+class LiveTurns:
+    """Now, whatever is selected."""
+
+    running: int
+    queued: int
+
+
+@dataclass(frozen=True, slots=True)
 class FilterChoices:
-    """What the filters can be set to: models, backends and users (id and name) that have turns."""
+    """What the filters can be set to: backends and models with turns, users (id and name) with conversations."""
 
     models: tuple[str, ...]
     backends: tuple[str, ...]

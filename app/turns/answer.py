@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from app.accounting import Reported
-from inference_client import Message
+from inference_client import Message, PrefixCache
 
 
 class Answer:
@@ -18,12 +18,12 @@ class Answer:
         self,
         accepted_at: float,
         *,
-        early_start: bool,
         prefix: str = "",
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._monotonic = monotonic
-        self._early_start = early_start
+        self._early_start = False
+        self._names_base = False
         self._accepted_at = accepted_at
         self._requested_at: float | None = None
         self._started_at: float | None = None
@@ -33,6 +33,8 @@ class Answer:
         self.changes = 0
         self.reported = Reported()
         self.message_id: str | None = None
+        self.prefix_cache: PrefixCache | None = None
+        self._previous_found: bool | None = None
         self.stop_reason: str | None = None
         self.stop_sequence: str | None = None
 
@@ -44,8 +46,11 @@ class Answer:
     def has_text(self) -> bool:
         return self._first_text_at is not None
 
-    def requested(self) -> None:
-        """The request is about to be written."""
+    def requested(self, *, early_start: bool, names_base: bool = False) -> None:
+        """The request is about to be written: to one that says `message_start` before the prefill, and that is told
+        which message this one follows, or not."""
+        self._early_start = early_start
+        self._names_base = names_base
         self._requested_at = self._monotonic()
 
     def started(self) -> None:
@@ -69,8 +74,17 @@ class Answer:
             usage.output_tokens,
         )
         self.message_id = message.id
+        self.prefix_cache = message.prefix_cache
+        self._previous_found = message.previous_found
         self.stop_reason = message.stop_reason
         self.stop_sequence = message.stop_sequence
+
+    @property
+    def server_expected(self) -> int | None:
+        """What the server itself had expected to read, in tokens; None unless it compared with the base turn."""
+        if self.prefix_cache is None or not (self._names_base and self._previous_found):
+            return None
+        return self.prefix_cache.expected_tokens
 
     def ended(self) -> None:
         self._ended_at = self._monotonic()

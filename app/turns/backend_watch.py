@@ -1,10 +1,10 @@
-"""Whether the model server that turns go to answers, asked now and then beside all requests. It knows no pages."""
+"""Whether the model servers that turns go to answer, asked now and then beside all requests. It knows no pages."""
 
 import logging
 
 import anyio
 
-from app.turns.backends import Backends
+from app.turns.backends import Backends, ServingBackend
 from app.turns.rhythm import Rhythm
 from inference_client import InferenceError, ServerFault, TransportError
 
@@ -12,18 +12,17 @@ logger = logging.getLogger(__name__)
 
 
 class BackendWatch:
-    """One look at a time, the last result in memory; whoever renders a page only reads it."""
+    """One look at a time at all of them; what it finds stands with each backend, and pages only read it."""
 
     def __init__(self, backends: Backends, rhythm: Rhythm) -> None:
         self._backends = backends
         self._rhythm = rhythm
-        self._away = False
         self._running = anyio.CancelScope()
 
     @property
     def away(self) -> bool:
-        """Whether the last look found nobody, or a server that fails. False before the first look."""
-        return self._away
+        """Whether the last look found nobody at all, or only servers that fail. False before the first look."""
+        return all(backend.away for backend in self._backends.all)
 
     async def run(self) -> None:
         """Looks at once and then in the rhythm, until stopped."""
@@ -37,16 +36,21 @@ class BackendWatch:
         self._running.cancel()
 
     async def look(self) -> None:
-        away = not await self._answers()
-        if away != self._away:
-            logger.warning("the model server %s", "does not answer" if away else "answers again")
-        self._away = away
+        async with anyio.create_task_group() as group:
+            for backend in self._backends.all:
+                group.start_soon(self._look_at, backend)
 
-    async def _answers(self) -> bool:
+    async def _look_at(self, backend: ServingBackend) -> None:
+        away = not await self._answers(backend)
+        if away != backend.away:
+            logger.warning("model server %s %s", backend.name, "does not answer" if away else "answers again")
+        backend.away = away
+
+    async def _answers(self, backend: ServingBackend) -> bool:
         """A refusal is an answer: it says that somebody is there, and a turn tells what is wrong."""
         try:
             with anyio.fail_after(self._rhythm.watch_patience):
-                await self._backends.choose().client.check()
+                await backend.client.check()
         except (TransportError, ServerFault, TimeoutError):
             return False
         except InferenceError:

@@ -1,9 +1,12 @@
 """The model servers that turns go to, each with its client."""
 
+import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from uuid import UUID
 
 import anyio
 
@@ -18,7 +21,10 @@ logger = logging.getLogger(__name__)
 
 
 class ServingBackend:
-    """One backend of the settings and the one client that all turns share for it."""
+    """One backend of the settings and the one client that all turns share for it.
+
+    `away`: when it was last asked, nobody answered there. Whoever finds that out says so.
+    """
 
     def __init__(self, settings: Backend, timeouts: Timeouts) -> None:
         self.settings = settings
@@ -27,8 +33,19 @@ class ServingBackend:
             # A server that is silent while it reads the prompt must not be taken for a dead one.
             timeouts = replace(timeouts, first_event=timeouts.first_token, idle=timeouts.first_token)
         self.client = InferenceClient(settings.base_url, api_key=key, timeouts=timeouts)
+        self.away = False
         self._models: list[Model] | None = None
         self._asking = anyio.Lock()
+
+    @property
+    def name(self) -> str:
+        return self.settings.name
+
+    def may_have(self, model: str | None) -> bool:
+        """Whether it can be asked for the model: what it lists, where that is known, does not speak against it."""
+        if model is None or model == self.settings.model or not self._models:
+            return True
+        return any(listed.id == model for listed in self._models)
 
     async def model(self) -> str | None:
         """The configured model, else the first that the backend lists; None if it lists none.
@@ -77,11 +94,43 @@ class ServingBackend:
 
 class Backends:
     def __init__(self, settings: Sequence[Backend], timeouts: Timeouts | None = None) -> None:
-        self._all = [ServingBackend(backend, timeouts or Timeouts()) for backend in settings]
+        self._all = tuple(ServingBackend(backend, timeouts or Timeouts()) for backend in settings)
 
-    def choose(self) -> ServingBackend:
-        """The first one serves every turn."""
+    @property
+    def all(self) -> Sequence[ServingBackend]:
+        """In the order of the settings."""
+        return self._all
+
+    def named(self, name: str | None) -> ServingBackend | None:
+        """None for one that the settings do not have any more."""
+        return next((backend for backend in self._all if backend.name == name), None)
+
+    def first(self) -> ServingBackend:
+        """The one that speaks for all where no conversation is known yet."""
         return self._all[0]
+
+    def choose(
+        self,
+        *,
+        conversation: UUID | None = None,
+        model: str | None = None,
+        before: str | None = None,
+        prefill: bool = False,
+        without: Container[str] = (),
+    ) -> ServingBackend:
+        """Where a turn goes: to the backend that served the turn `before`, else to the conversation's own one.
+
+        Only one that answers and may have the model is chosen, and where an answer is continued one that takes a
+        `prefill`, as long as there is any. Every process makes the same choice, and when a backend goes, only its own
+        conversations move. `without` names those that were tried.
+        """
+        untried = [backend for backend in self._all if backend.name not in without] or list(self._all)
+        taking = [backend for backend in untried if backend.settings.prefill or not prefill] or untried
+        able = [backend for backend in taking if backend.may_have(model)] or taking
+        there = [backend for backend in able if not backend.away] or able
+        if conversation is None and before is None:
+            return there[0]
+        return next((b for b in there if b.name == before), None) or max(there, key=partial(_weight, conversation))
 
     async def forget(self, message_ids: Sequence[str]) -> None:
         """Let the servers that can drop what they remember of these messages; tried for a few seconds, and logged."""
@@ -92,6 +141,11 @@ class Backends:
     async def close(self) -> None:
         for backend in self._all:
             await backend.client.aclose()
+
+
+def _weight(conversation: UUID | None, backend: ServingBackend) -> bytes:
+    """Of rendezvous hashing: the heaviest backend is the conversation's own."""
+    return hashlib.sha256(f"{conversation} {backend.name}".encode()).digest()
 
 
 async def _forget(client: InferenceClient, message_ids: Sequence[str]) -> None:

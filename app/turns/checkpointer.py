@@ -14,10 +14,12 @@ from app.clock import Clock
 from app.database import Database
 from app.models import TURN_IS_LIVE, Turn
 from app.turns import turn_rows, workers
+from app.turns.backends import Backends
 from app.turns.bus import Bus
 from app.turns.endings import ROWS_GONE, STOPPED, WORKER_LOST
 from app.turns.job import Job
 from app.turns.jobs import Jobs
+from app.turns.naming import UNNAMED, name_turns
 from app.turns.rhythm import Rhythm
 from app.turns.workers import Process
 
@@ -25,13 +27,14 @@ logger = logging.getLogger(__name__)
 
 
 class Checkpointer:
-    """Writes what has grown, reads stop flags, beats the heart, ends turns of dead workers."""
+    """Writes what has grown, reads stop flags, beats the heart, ends turns of dead workers and names their outcomes."""
 
     def __init__(
         self,
         database: Database,
         jobs: Jobs,
         bus: Bus,
+        backends: Backends,
         clock: Clock,
         *,
         worker_id: UUID,
@@ -41,6 +44,7 @@ class Checkpointer:
         self._database = database
         self._jobs = jobs
         self._bus = bus
+        self._backends = backends
         self._clock = clock
         self._worker_id = worker_id
         self._process = process
@@ -86,6 +90,7 @@ class Checkpointer:
             if reap:
                 await workers.reap(session, self._worker_id, self._clock(), self._rhythm.stale_after)
                 await self._end_orphans(session, flags)
+                await name_turns(session, UNNAMED, self._backends)
         for job, changes in changed:
             job.saved_changes = changes
         self._next_beat = now + self._rhythm.heartbeat if beat else self._next_beat

@@ -23,12 +23,14 @@ ROWS_GONE: Final = Ending("stopped", "rows_gone", "The turn was ended elsewhere.
 NO_MODEL: Final = Ending("failed", "no_model", "The model server does not offer a model.")
 INTERNAL: Final = Ending("failed", "internal", "Something went wrong in the app; the log says more.")
 
+UNREACHABLE: Final = "backend_unreachable"
+
 _LOST: Final = (
     (client.ConnectionLost, "connection_lost", "The connection to the model server was lost."),
     (client.IdleTimeout, "idle_timeout", "The model server fell silent."),
 )
 _FAILED: Final = (
-    (client.ConnectFailed, "backend_unreachable", "The model server cannot be reached."),
+    (client.ConnectFailed, UNREACHABLE, "The model server cannot be reached."),
     (client.FirstTokenTimeout, "first_token_timeout", "The model server did not begin to answer in time."),
     (client.ProtocolError, "protocol_error", "The model server gave an answer that cannot be read."),
     (client.InvalidRequest, "invalid_request", "The model server refused the request."),

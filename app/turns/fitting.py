@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
 
+import anyio
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -49,13 +50,15 @@ class AnswerFigures:
     end: int | None
     start_id: UUID | None
     system_prompt_id: UUID | None
+    backend: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
     """What would be sent with a new message behind `path`, whose first message is the first that is sent now.
 
-    `reached` tokens are taken before the new message. `figures` are those of the answers, by message.
+    `reached` tokens are taken before the new message. `figures` are those of the answers, by message. `backend` served
+    the newest of them.
     """
 
     model: str | None
@@ -64,6 +67,8 @@ class Standing:
     path: tuple[Node, ...]
     figures: Mapping[UUID, AnswerFigures]
     reached: int
+    conversation_id: UUID | None = None
+    backend: str | None = None
 
     @property
     def leaf_id(self) -> UUID | None:
@@ -104,6 +109,8 @@ async def standing_of(
         path=sent,
         figures=figures,
         reached=before + _reached(sent, figures),
+        conversation_id=conversation.id,
+        backend=base.backend if base else None,
     )
 
 
@@ -120,27 +127,31 @@ class Fitting:
         self._backends = backends
         self._secret = secret
 
-    def context_window(self, model: str | None) -> int | None:
-        """As far as it is known without asking."""
-        return self._backends.choose().known_window(model)
+    def context_window(self, model: str | None, conversation: UUID | None, before: str | None) -> int | None:
+        """Of the backend that the next turn goes to, behind one of the backend `before`; as known without asking."""
+        return self._backends.choose(conversation=conversation, model=model, before=before).known_window(model)
 
     @property
     def window_unasked(self) -> bool:
-        return self._backends.choose().window_unasked
-
-    async def learn_window(self) -> None:
-        await self._backends.choose().window()
+        return any(backend.window_unasked for backend in self._backends.all)
 
     @property
-    def backend_name(self) -> str:
-        return self._backends.choose().settings.name
+    def first_backend(self) -> str:
+        return self._backends.first().name
+
+    async def learn_windows(self) -> None:
+        async with anyio.create_task_group() as group:
+            for backend in self._backends.all:
+                group.start_soon(backend.window)
 
     async def check(self, owner_id: UUID, standing: Standing, new: prompt.PathMessage) -> Cut | None:
         """None where everything fits or the window is not known. No database session may be held meanwhile.
 
         InvalidInput, with the counted tokens, for a message or a system prompt that does not fit at all.
         """
-        backend = self._backends.choose()
+        backend = self._backends.choose(
+            conversation=standing.conversation_id, model=standing.model, before=standing.backend
+        )
         needed = standing.reached + history.estimate_message(new)
         tokens = await backend.window(standing.model) if needed > SMALLEST_WINDOW else None
         if tokens is None:
@@ -223,16 +234,17 @@ async def _figures(session: AsyncSession, conversation_id: UUID) -> dict[UUID, A
             Turn.output_tokens,
             Turn.history_start_message_id,
             Turn.system_prompt_id,
+            Turn.backend,
         )
         .where(Turn.conversation_id == conversation_id, Turn.assistant_message_id.is_not(None))
         .order_by(Turn.input_tokens.is_not(None), Turn.id)
     )
     found: dict[UUID, AnswerFigures] = {}
-    for answer_id, *usage, output, start_id, system_prompt_id in await session.execute(query):
+    for answer_id, *usage, output, start_id, system_prompt_id, backend in await session.execute(query):
         prompt_tokens = Reported(*usage).prompt_tokens
         end = None if prompt_tokens is None or output is None else prompt_tokens + output
         assert answer_id is not None, "the query leaves the others out"
-        found[answer_id] = AnswerFigures(end, start_id, system_prompt_id)
+        found[answer_id] = AnswerFigures(end, start_id, system_prompt_id, backend)
     return found
 
 

@@ -6,6 +6,7 @@ while the backend writes.
 
 import itertools
 import logging
+from collections.abc import Container
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -15,17 +16,21 @@ from sqlalchemy.exc import SQLAlchemyError
 from app import prompt
 from app.clock import Clock
 from app.database import Database
+from app.models import Turn
+from app.settings import Backend
 from app.text import clean_answer_text
 from app.turns import endings, turn_rows
 from app.turns.answer import Answer
-from app.turns.backends import Backends
+from app.turns.backends import Backends, ServingBackend
 from app.turns.bus import Bus
 from app.turns.endings import Ending
 from app.turns.live_markdown import RenderingRoom
+from app.turns.naming import name_turns
 from app.turns.plan import Plan
 from app.turns.publisher import Publisher
 from app.turns.rhythm import Rhythm
 from inference_client import (
+    ConnectFailed,
     InferenceError,
     Message,
     MessageDelta,
@@ -58,9 +63,8 @@ class Job:
         self.saved_changes = 0
         self.ended = anyio.Event()
         self._shop = shop
-        self._backend = shop.backends.choose()
-        early_start = self._backend.settings.early_message_start
-        self.answer = Answer(plan.accepted_at, early_start=early_start, prefix=plan.prefix)
+        self._backend = self._choose()
+        self.answer = Answer(plan.accepted_at, prefix=plan.prefix)
         self._scope = anyio.CancelScope()
         self._cut: Ending | None = None
         self._generated = False
@@ -119,17 +123,42 @@ class Job:
         assert self._cut is not None, "only cut() cancels the scope"
         return self._cut
 
+    def _choose(self, tried: Container[str] = ()) -> ServingBackend:
+        return self._shop.backends.choose(
+            conversation=self.plan.conversation_id,
+            model=self.plan.model,
+            before=self.plan.base_backend,
+            prefill=bool(self.plan.prefix),
+            without=tried,
+        )
+
     async def _ask(self) -> Ending:
+        """Where nobody listens, the request goes to another backend, as long as there is one."""
+        tried: set[str] = set()
+        while True:
+            try:
+                return await self._ask_here()
+            except ConnectFailed:
+                self._backend.away = True
+                tried.add(self._backend.name)
+                other = self._choose(tried)
+                if other.name in tried:
+                    raise
+                logger.warning("turn %s goes from %s to %s", self.turn_id, self._backend.name, other.name)
+                self._backend = other
+
+    async def _ask_here(self) -> Ending:
         model = self.plan.model or await self._backend.model()
         if model is None:
             return endings.NO_MODEL
-        body = self._body(model)
+        body, settings = self._body(model), self._backend.settings
         if not await self._begin(model, body):
             return endings.ROWS_GONE
-        self.answer.requested()
-        if not self._backend.settings.early_message_start:
+        self.answer.requested(early_start=settings.early_message_start, names_base=self._names_base)
+        if not settings.early_message_start:
             self._events.event("status", {"phase": "reading"})
-        async with self._backend.client.stream(body) as stream:
+        headers = {settings.session_header: str(self.plan.conversation_id)} if settings.session_header else None
+        async with self._backend.client.stream({**body, **self._beside(settings)}, headers) as stream:
             async for event in stream:
                 self._take(event, stream.snapshot)
         return endings.COMPLETED if self.answer.stop_reason else endings.NO_STOP_REASON
@@ -146,6 +175,21 @@ class Job:
             top_p=self.plan.params.top_p,
             stop_sequences=self.plan.params.stop_sequences,
         )
+
+    def _beside(self, settings: Backend) -> prompt.Body:
+        """What concerns the cache and not the answer. It is no part of the body that is hashed and checked."""
+        beside: prompt.Body = {}
+        if settings.cache_control:
+            beside["cache_control"] = {"type": "ephemeral"}
+        if self._names_base:
+            beside["diagnostics"] = {"previous_message_id": self.plan.base_message_id}
+        return beside
+
+    @property
+    def _names_base(self) -> bool:
+        """Whether the server is told which message this one follows; another server does not know it."""
+        known_there = self.plan.base_backend == self._backend.name and self.plan.base_message_id is not None
+        return self._backend.settings.diagnostics and known_there
 
     async def _begin(self, model: str, body: prompt.Body) -> bool:
         async with self._shop.database.write() as session:
@@ -193,7 +237,10 @@ class Job:
             try:
                 async with self._shop.database.write() as session:
                     now = self._shop.clock()
-                    return await turn_rows.end_turn(session, self.plan, self.answer, ending, now)
+                    ended = await turn_rows.end_turn(session, self.plan, self.answer, ending, now)
+                    if ended:
+                        await name_turns(session, Turn.id == self.turn_id, self._shop.backends)
+                    return ended
             except SQLAlchemyError:
                 logger.exception("the end of turn %s could not be stored", self.turn_id)
             with anyio.move_on_after(pause):

@@ -25,7 +25,7 @@ class Jobs:
 
     @property
     def takes_prefill(self) -> bool:
-        return self._shop.backends.choose().settings.prefill
+        return any(backend.settings.prefill for backend in self._shop.backends.all)
 
     @contextmanager
     def announced(self, turn_id: UUID) -> Iterator[None]:

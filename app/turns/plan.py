@@ -12,7 +12,7 @@ class Plan:
     """`path` ends with the question, or with the answer that is continued, whose text so far is `prefix`.
 
     `accepted_at` is on the monotonic clock, in seconds. Of `params` the answer's length is in `max_tokens`, where the
-    setting stands in for it.
+    setting stands in for it. `base_backend` served the base turn, and knows it as `base_message_id`.
     """
 
     turn_id: UUID
@@ -28,3 +28,5 @@ class Plan:
     accepted_at: float
     params: Params
     prefix: str = ""
+    base_backend: str | None = None
+    base_message_id: str | None = None

@@ -16,7 +16,8 @@ class Rhythm:
     writes it. Redis counts as away when it does not answer within `redis_timeout`, and is tried again every
     `redis_pause`. Temporary conversations whose time is over go every `sweep`, and what has reached the age of the
     settings every `retain`. The model server is asked every `watch` whether it is there, and counts as away when it has
-    not answered for `watch_patience`. `timeouts` are those of one request to it.
+    not answered for `watch_patience`. A page waits `list_patience` for its list of models; when none has come, nobody
+    asks for `list_pause`. `timeouts` are those of one request to it.
     """
 
     coalesce: float = 0.05
@@ -39,4 +40,6 @@ class Rhythm:
     retain: float = 300.0
     watch: float = 10.0
     watch_patience: float = 2.0
+    list_patience: float = 0.5
+    list_pause: float = 5.0
     timeouts: Timeouts = field(default_factory=Timeouts)

@@ -23,18 +23,16 @@ from app.conversations.temporary import KEPT_FOR
 from app.conversations.tree import Node, active_path, load_nodes, remember_path
 from app.database.types import new_id
 from app.errors import Conflict, NotFound
-from app.models import Conversation, Message, Submission, SystemPrompt, Turn, User
-from app.text import first_words, is_blank
+from app.models import Conversation, Message, Submission, Turn, User
+from app.text import first_words
 from app.turns.acceptance import Acceptance, SendLimits, check_live
 from app.turns.base_turn import find_base
 from app.turns.fitting import Cut
+from app.turns.known_causes import compare_system_prompts, hash_path, mark_cut
 from app.turns.placement import Placement, may_continue, place
 from app.turns.plan import Plan
 from app.turns.question import Question
 from app.turns.requests import SentTurn
-
-SYSTEM_PROMPT_EDITED = "system_prompt_edited"
-HISTORY_TRIMMED = "history_trimmed"
 
 
 async def locked_user(session: AsyncSession, owner_id: UUID) -> User:
@@ -56,7 +54,7 @@ async def find_submission(session: AsyncSession, owner_id: UUID, question: Quest
     if submission is None:
         return None
     if submission.body_sha256 != question.body_sha256:
-        raise Conflict("This form was sent before with another text.", submission.turn_id)
+        raise Conflict("This form was sent before with other content.", submission.turn_id)
     query = select(Turn.conversation_id, Turn.id, Turn.user_message_id, Turn.assistant_message_id).where(
         Turn.id == submission.turn_id
     )
@@ -94,8 +92,9 @@ async def store_turn(
         conversation.expires_at = acceptance.now + KEPT_FOR
     path = active_path(await load_nodes(session, conversation.id), answer_id)
     await remember_path(session, path)
-    plan = _plan(conversation, path, placement.prefix, turn, system_prompt, user.id, acceptance)
-    await _hash_path(session, path, plan.salt)
+    base = await session.get(Turn, turn.base_turn_id) if turn.base_turn_id else None
+    plan = _plan(conversation, path, placement.prefix, turn, base, system_prompt, user.id, acceptance)
+    await hash_path(session, turn, path, plan.salt)
     submission = Submission(
         owner_id=user.id,
         submission_key=question.submission_key,
@@ -200,7 +199,7 @@ async def _turn(
     system_prompt: str,
 ) -> Turn:
     base, expected = await find_base(session, question.kind, placement)
-    return Turn(
+    turn = Turn(
         id=question.turn_id,
         conversation_id=conversation.id,
         purpose="chat",
@@ -214,9 +213,11 @@ async def _turn(
         worker_id=acceptance.worker_id,
         expected_read_tokens=expected.tokens,
         expected_is_minimum=expected.minimum,
-        outcome=SYSTEM_PROMPT_EDITED if base and await _edited_since(session, base, system_prompt) else None,
         created_at=acceptance.now,
     )
+    if base is not None:
+        await compare_system_prompts(session, turn, base, system_prompt)
+    return turn
 
 
 def _trim(turn: Turn, cut: Cut, placement: Placement, asked_id: UUID) -> None:
@@ -224,13 +225,7 @@ def _trim(turn: Turn, cut: Cut, placement: Placement, asked_id: UUID) -> None:
     if cut.leaf_id != (placement.history[-1].id if placement.history else None):
         raise Conflict("This conversation has changed in another window; send again.")
     turn.history_start_message_id = cut.start_id or asked_id
-    turn.outcome = turn.outcome or HISTORY_TRIMMED
-
-
-async def _edited_since(session: AsyncSession, base: Turn, system_prompt: str) -> bool:
-    """By the texts: an edit that was taken back makes a new row and the same prompt."""
-    earlier = await session.get(SystemPrompt, base.system_prompt_id) if base.system_prompt_id else None
-    return system_prompt != (earlier.text if earlier else "")
+    mark_cut(turn)
 
 
 def _params(conversation: Conversation, limits: SendLimits) -> str:
@@ -243,6 +238,7 @@ def _plan(
     path: Sequence[Node],
     prefix: str,
     turn: Turn,
+    base: Turn | None,
     system_prompt: str,
     owner_id: UUID,
     acceptance: Acceptance,
@@ -256,20 +252,13 @@ def _plan(
         owner_id=owner_id,
         system_prompt=system_prompt,
         path=tuple(prompt.PathMessage(node.role, node.text, node.context_note) for node in sent),
-        prefix=prefix,
         model=conversation.model,
         max_tokens=json.loads(turn.params)["max_tokens"],
         salt=conversation.salt or b"",
         expected_read_tokens=turn.expected_read_tokens,
         accepted_at=acceptance.accepted_at,
         params=Params.parse(conversation.params),
+        prefix=prefix,
+        base_backend=base.backend if base else None,
+        base_message_id=base.backend_message_id if base else None,
     )
-
-
-async def _hash_path(session: AsyncSession, path: Sequence[Node], salt: bytes) -> None:
-    """A message gets the hash of what is sent when it is sent whole for the first time; the answer grows yet."""
-    for node in path[:-1]:
-        if node.sent_sha256 is None and not is_blank(node.text):
-            sent = prompt.PathMessage(node.role, node.text, node.context_note)
-            digest = prompt.message_sha256(salt, sent)
-            await session.execute(update(Message).where(Message.id == node.id).values(sent_sha256=digest))

@@ -10,17 +10,20 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import aliased
 
 from app import accounting
+from app.cache_outcomes import Outcome
 from app.conversations.temporary import prolonged
 from app.models import TURN_IS_LIVE, Conversation, Message, Turn
 from app.turns.answer import Answer
 from app.turns.endings import ROWS_GONE, WORKER_LOST, Ending
 from app.turns.plan import Plan
+from app.turns.server_starts import record_start
+from inference_client import PrefixCache
 
-MODEL_SWITCHED = "model_switched"
+LONGEST_OUTCOME = 32
 
 
 async def mark_running(session: AsyncSession, turn_id: UUID, *, model: str, backend: str, request_sha256: str) -> bool:
-    """False if the turn has ended already.
+    """False if the turn has ended already. Called again where it goes to another backend.
 
     Only now is it known which model answers a conversation that names none, so it is here that it is compared with
     that of the base turn. Another model reuses nothing whatever else has changed, so this reason goes before others.
@@ -30,13 +33,13 @@ async def mark_running(session: AsyncSession, turn_id: UUID, *, model: str, back
     return await _changed(
         session,
         update(Turn)
-        .where(Turn.id == turn_id, Turn.status == "queued")
+        .where(Turn.id == turn_id, TURN_IS_LIVE)
         .values(
             status="running",
             model=model,
             backend=backend,
             request_sha256=request_sha256,
-            outcome=case((base_model != model, MODEL_SWITCHED), else_=Turn.outcome),
+            known_cause=case((base_model != model, Outcome.MODEL_SWITCHED.value), else_=Turn.known_cause),
         ),
     )
 
@@ -79,6 +82,7 @@ async def end_turn(session: AsyncSession, plan: Plan, answer: Answer, ending: En
         ended = await _close(session, plan.turn_id, mistaken, ending, now, _figures(plan, answer))
     if ended:
         await save_text(session, plan.assistant_message_id, answer.text)
+        await record_start(session, plan.turn_id, now)
         touched = update(Conversation).where(Conversation.id == plan.conversation_id)
         await session.execute(touched.values(updated_at=now, expires_at=prolonged(now)))
     return ended
@@ -117,12 +121,24 @@ async def _close(
 
 
 def _prompt_figures(plan: Plan, answer: Answer) -> dict[str, Any]:
-    reported = answer.reported
+    reported, said = answer.reported, answer.prefix_cache
     return {
         "input_tokens": reported.input_tokens,
         "cache_creation_input_tokens": reported.cache_creation_input_tokens,
         "cache_read_input_tokens": reported.cache_read_input_tokens,
         "shortfall_tokens": accounting.shortfall(plan.expected_read_tokens, reported),
+        "server_expected_tokens": answer.server_expected,
+        **(_said_by_server(said) if said else {}),
+    }
+
+
+def _said_by_server(said: PrefixCache) -> dict[str, Any]:
+    return {
+        "serving_id": said.serving_id,
+        "server_outcome": said.outcome and said.outcome[:LONGEST_OUTCOME],
+        "diverged_token": said.diverged_at_token,
+        # What was found before the request is more exact.
+        "diverged_where": func.coalesce(Turn.diverged_where, said.diverged_in),
     }
 
 

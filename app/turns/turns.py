@@ -78,23 +78,28 @@ class Turns:
         self._rhythm = rhythm
         self._fits = fits
 
-    def context_window(self, model: str | None = None) -> int | None:
-        """In tokens, of this model or of the one that answers without a choice; None where nobody has said."""
-        return self._fits.context_window(model)
+    def context_window(
+        self, model: str | None = None, conversation_id: UUID | None = None, backend: str | None = None
+    ) -> int | None:
+        """In tokens, of this model or of the one that answers without a choice; None where nobody has said.
+
+        `backend` is the one that served the conversation last.
+        """
+        return self._fits.context_window(model, conversation_id, backend)
 
     @property
     def window_unasked(self) -> bool:
-        """Whether `learn_window` may tell a window that is not known, as after a restart."""
+        """Whether `learn_windows` may tell a window that is not known, as after a restart."""
         return self._fits.window_unasked
 
-    async def learn_window(self) -> None:
-        """Asks the model server, for two seconds at most."""
-        await self._fits.learn_window()
+    async def learn_windows(self) -> None:
+        """Asks the model servers, for two seconds at most."""
+        await self._fits.learn_windows()
 
-    async def prefill_speed(self) -> float | None:
-        """In tokens per second, of the model server that answers now; None where it was not measured lately."""
+    async def prefill_speed(self, backend: str | None = None) -> float | None:
+        """In tokens per second, of this model server or of the first; None where it was not measured lately."""
         async with self._database.read() as session:
-            return await prefill_speed(session, self._fits.backend_name, self._clock())
+            return await prefill_speed(session, backend or self._fits.first_backend, self._clock())
 
     async def send(self, owner_id: UUID, request: SendRequest) -> SentTurn:
         """Stores what is new and starts its turn. The same key and body give the same turn again.

@@ -81,6 +81,11 @@ def rebuild(
     return Rebuilt(turn, system_prompt, tuple(history.sent_part(path, start_id)), user_scope)
 
 
+def text_is_gone(turn: Turn) -> bool:
+    """Whether what it sent was deleted."""
+    return turn.user_message_id is None or (turn.kind == "continue" and turn.assistant_message_id is None)
+
+
 def as_sent(node: Node) -> prompt.PathMessage:
     return prompt.PathMessage(node.role, node.text, node.context_note)
 

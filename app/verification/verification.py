@@ -1,35 +1,20 @@
 """Rebuilds every stored turn from SQL and compares it with the hash of what was sent. Asks no model server."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app import prompt
-from app.conversations.tree import Node, load_nodes
+from app.conversations.tree import Node
 from app.database import Database
 from app.errors import NotFound
-from app.models import Conversation, SystemPrompt, Turn
+from app.models import Conversation, Turn
 from app.verification.findings import Findings, Problem
-from app.verification.rebuilding import Damaged, Rebuilt, rebuild
-
-
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    """One conversation as SQL holds it. `scope` is the name of its owner's cache."""
-
-    conversation: Conversation
-    nodes: Mapping[UUID, Node]
-    turns: tuple[Turn, ...]
-    system_prompts: Mapping[UUID, str]
-    scope: str
-
-    @property
-    def salt(self) -> bytes:
-        return self.conversation.salt or b""
+from app.verification.rebuilding import Damaged, Rebuilt, rebuild, text_is_gone
+from app.verification.stored import StoredConversation, load_stored
 
 
 class Verification:
@@ -47,26 +32,8 @@ class Verification:
                 ids = [await _find(session, named)]
         for conversation_id in ids:
             async with self._database.read() as session:
-                stored = await self._load(session, conversation_id)
+                stored = await load_stored(session, conversation_id, self._secret)
             yield _verify(stored)
-
-    async def _load(self, session: AsyncSession, conversation_id: UUID) -> _Stored:
-        """The conversation comes last: it tells if its other rows were deleted in between."""
-        turns = list(
-            await session.scalars(select(Turn).where(Turn.conversation_id == conversation_id).order_by(Turn.id))
-        )
-        nodes = await load_nodes(session, conversation_id)
-        used = {turn.system_prompt_id for turn in turns} - {None}
-        prompts = await session.execute(select(SystemPrompt.id, SystemPrompt.text).where(SystemPrompt.id.in_(used)))
-        system_prompts = {row[0]: row[1] for row in prompts}
-        conversation = await session.get_one(Conversation, conversation_id)
-        return _Stored(
-            conversation=conversation,
-            nodes={node.id: node for node in nodes},
-            turns=tuple(turns),
-            system_prompts=system_prompts,
-            scope=prompt.user_scope(self._secret, conversation.owner_id),
-        )
 
 
 async def _find(session: AsyncSession, named: str) -> UUID:
@@ -79,10 +46,10 @@ async def _find(session: AsyncSession, named: str) -> UUID:
     return found
 
 
-def _verify(stored: _Stored) -> Findings:
+def _verify(stored: StoredConversation) -> Findings:
     findings = Findings(problems=_changed_messages(stored))
     for number, turn in enumerate(stored.turns, start=1):
-        if stored.conversation.deleted_at is not None or _text_is_gone(turn):
+        if stored.conversation.deleted_at is not None or text_is_gone(turn):
             findings.deleted += 1
         elif turn.request_sha256 is None:
             findings.unhashed += 1
@@ -94,11 +61,7 @@ def _verify(stored: _Stored) -> Findings:
     return findings
 
 
-def _text_is_gone(turn: Turn) -> bool:
-    return turn.user_message_id is None or (turn.kind == "continue" and turn.assistant_message_id is None)
-
-
-def _changed_messages(stored: _Stored) -> list[Problem]:
+def _changed_messages(stored: StoredConversation) -> list[Problem]:
     return [
         Problem(stored.conversation.reference, f"message {node.seq} ({_kind(node)}) is not what was sent")
         for node in stored.nodes.values()
@@ -106,7 +69,7 @@ def _changed_messages(stored: _Stored) -> list[Problem]:
     ]
 
 
-def _changed(stored: _Stored, node: Node) -> bool:
+def _changed(stored: StoredConversation, node: Node) -> bool:
     """An answer that was continued may have been hashed when it was shorter."""
     cuts = {
         turn.prefill_chars for turn in stored.turns if turn.kind == "continue" and turn.assistant_message_id == node.id
@@ -118,7 +81,7 @@ def _changed(stored: _Stored, node: Node) -> bool:
     return node.sent_sha256 is not None and node.sent_sha256 not in hashes
 
 
-def _difference(stored: _Stored, turn: Turn) -> str | None:
+def _difference(stored: StoredConversation, turn: Turn) -> str | None:
     """What is wrong, in words; None where the turn matches.
 
     Whether the backend was told the cache scope then is stored nowhere, so both requests are built.
@@ -132,7 +95,7 @@ def _difference(stored: _Stored, turn: Turn) -> str | None:
     return _place(stored, both[0])
 
 
-def _place(stored: _Stored, rebuilt: Rebuilt) -> str:
+def _place(stored: StoredConversation, rebuilt: Rebuilt) -> str:
     for place, node in enumerate(rebuilt.path):
         if _changed(stored, stored.nodes[node.id]):
             first, behind = rebuilt.bytes_of(place)

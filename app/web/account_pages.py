@@ -13,6 +13,7 @@ from app.web.languages import Language
 from app.web.pages import pages_of
 from app.web.problem_words import error_words
 from app.web.session_cookie import cookies_of
+from app.web.sidebar import server_memory
 from app.web.signing_in import begin_session
 from app.web.visit import account_of, house_of, remote_of, visit_of
 
@@ -114,6 +115,7 @@ def _delete_page(request: Request, error: RecountError | None = None) -> Respons
         "account/delete.html",
         status=status_of(error) if error else 200,
         headers=headers_of(error) if error else None,
+        **server_memory(request),
         problem=error_words(error, visit_of(request).language) if error else None,
     )
 

@@ -10,6 +10,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from app.auth.passwords import Passwords
 from app.clock import Clock, utc_now
 from app.house import open_house
 from app.markdown import Markdown
@@ -29,7 +30,6 @@ from app.web import (
     list_pages,
     message_routes,
     operator_invites,
-    operator_pages,
     people_pages,
     search_page,
     sending,
@@ -41,21 +41,37 @@ from app.web import (
 )
 from app.web.assets import STATIC_FOLDER, STATIC_PREFIX, contents_version
 from app.web.body_limit import BodyLimitMiddleware
+from app.web.cache_pages import conversation as cache_conversation
+from app.web.cache_pages import turn as cache_turn
+from app.web.cache_pages import what_if
 from app.web.crash_page import CrashPageMiddleware
 from app.web.error_pages import EXCEPTION_HANDLERS
 from app.web.form_guard import FormGuardMiddleware
 from app.web.forms import MAX_BODY_BYTES, MAX_UPLOAD_BYTES, UPLOAD_PATH
 from app.web.health import health
+from app.web.instruments import Instruments, RequestCountsMiddleware
 from app.web.languages import load_languages
-from app.web.operator import backend_pages, settings_page, storage_page
+from app.web.metrics import metrics
+from app.web.operator import (
+    backend_pages,
+    conversations_page,
+    exports,
+    overview_page,
+    settings_page,
+    storage_page,
+    turns_page,
+)
+from app.web.operator.filter_problem import FILTER_HANDLERS
 from app.web.pages import Pages
 from app.web.request_id import RequestIdMiddleware
 from app.web.request_limits import RequestLimitsMiddleware
 from app.web.security_headers import SecurityHeadersMiddleware
 from app.web.session_cookie import CookieJar, SessionMiddleware
+from app.web.table_files import FORMATS
 from app.web.transcript import Transcript
 from app.web.zones import zone_names
 
+_CONVERSATION = "/conversations/{conversation_id:uuid}"
 _MESSAGE = "/conversations/{conversation_id:uuid}/messages/{message_id:uuid}"
 
 PAGE_ROUTES = [
@@ -102,8 +118,16 @@ PAGE_ROUTES = [
     Route(UPLOAD_PATH, import_page.import_conversation, methods=["POST"]),
     Route("/turns/{turn_id:uuid}/events", turn_routes.turn_events),
     Route("/turns/{turn_id:uuid}/stop", turn_routes.stop_turn, methods=["POST"]),
-    Route("/operator/conversations", operator_pages.operator_conversations),
-    Route("/operator/conversations/{conversation_id:uuid}", operator_pages.operator_conversation),
+    Route("/operator", overview_page.overview),
+    Route("/operator/turns", turns_page.turns),
+    Route("/operator/conversations", conversations_page.conversations),
+    Route("/operator/conversations/{conversation_id:uuid}", cache_conversation.operator_conversation),
+    Route("/operator/turns/{turn_id:uuid}", cache_turn.operator_turn),
+    Route("/conversations/{conversation_id:uuid}/cache", cache_conversation.own_conversation),
+    Route("/conversations/{conversation_id:uuid}/cache/turns/{turn_id:uuid}", cache_turn.own_turn),
+    *(Route(f"/operator/export/{name}.{kind}", view) for name, view in exports.TABLES.items() for kind in FORMATS),
+    *(Route(f"/operator{_CONVERSATION}/turns.{kind}", exports.conversation_turns) for kind in FORMATS),
+    *(Route(f"{_CONVERSATION}/cache/turns.{kind}", exports.own_conversation_turns) for kind in FORMATS),
     Route("/invite", invite_page.invite_page, methods=["GET"]),
     Route("/invite", invite_page.accept_invite, methods=["POST"]),
     Route("/account", account_pages.account),
@@ -126,6 +150,8 @@ PAGE_ROUTES = [
     Route("/operator/invites/{invite_id:uuid}/revoke", operator_invites.revoke_invite, methods=["POST"]),
     Route("/operator/audit", audit_page.audit),
     Route("/backend", backend_banner.backend_banner),
+    Route("/operator/conversations/{conversation_id:uuid}/what-if", what_if.operator_what_if),
+    Route("/conversations/{conversation_id:uuid}/cache/what-if", what_if.own_what_if),
     Route("/operator/backends", backend_pages.backends),
     Route("/operator/backends/doctor", backend_pages.run_doctor, methods=["POST"]),
     Route("/operator/settings", settings_page.settings),
@@ -133,11 +159,14 @@ PAGE_ROUTES = [
 ]
 
 
-def create_app(settings: Settings, *, clock: Clock = utc_now, rhythm: Rhythm | None = None) -> Starlette:
+def create_app(
+    settings: Settings, *, clock: Clock = utc_now, rhythm: Rhythm | None = None, passwords: Passwords | None = None
+) -> Starlette:
     """The ASGI app. Its lifespan opens the house, and closing it ends or hands over what is still running."""
     languages = load_languages()
     cookies = CookieJar(settings)
     static_version = contents_version()
+    instruments = Instruments()
     page_middleware = [
         Middleware(SessionMiddleware, cookies=cookies, languages=languages),
         Middleware(FormGuardMiddleware, routes=PAGE_ROUTES),
@@ -146,29 +175,32 @@ def create_app(settings: Settings, *, clock: Clock = utc_now, rhythm: Rhythm | N
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with open_house(settings, clock=clock, rhythm=rhythm) as house:
+        async with open_house(settings, clock=clock, rhythm=rhythm, passwords=passwords) as house:
             app.state.house = house
             yield
 
     app = Starlette(
         routes=[
             Route("/health", health),
+            Route("/metrics", metrics),
             Mount(f"{STATIC_PREFIX}{static_version}", StaticFiles(directory=STATIC_FOLDER)),
             Mount("", routes=PAGE_ROUTES, middleware=page_middleware),
         ],
         middleware=[
             Middleware(RequestIdMiddleware),
+            Middleware(RequestCountsMiddleware, instruments=instruments),
             Middleware(SecurityHeadersMiddleware, secure=settings.secure_cookies),
             Middleware(CrashPageMiddleware),
             Middleware(TrustedHostMiddleware, allowed_hosts=settings.trusted_hosts or ["*"], www_redirect=False),
             Middleware(BodyLimitMiddleware, max_bytes=MAX_BODY_BYTES, larger={UPLOAD_PATH: MAX_UPLOAD_BYTES}),
             Middleware(GZipMiddleware, minimum_size=1000),
         ],
-        exception_handlers=EXCEPTION_HANDLERS,
+        exception_handlers={**EXCEPTION_HANDLERS, **FILTER_HANDLERS},
         lifespan=lifespan,
     )
     app.state.pages = Pages(languages, static_version)
     app.state.cookies = cookies
+    app.state.instruments = instruments
     app.state.transcript = Transcript(Markdown())
     app.state.zones = zone_names()
     return app

@@ -75,7 +75,10 @@ def action_words(action: str, language: Language) -> str:
         "conversation_aged_out": language.gettext("conversation deleted by the retention period"),
         "conversation_exported": language.gettext("conversation exported"),
         "all_data_exported": language.gettext("all data exported"),
+        "table_exported": language.gettext("operator's table exported"),
+        "turns_exported": language.gettext("turns of a conversation exported"),
         "conversation_imported": language.gettext("conversation imported"),
+        "conversation_read": language.gettext("conversation read by an operator"),
         "messages_deleted": language.gettext("messages deleted"),
     }.get(action, action)
 

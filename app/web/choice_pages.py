@@ -47,7 +47,7 @@ async def _page(
 ) -> Response:
     house, view = house_of(request), await view_of(request)
     tokens = tokens_after(view.last_counted_turn)
-    speed = await house.turns.prefill_speed() if tokens else None
+    speed = await house.turns.prefill_speed(view.backend) if tokens else None
     return pages_of(request).response(
         request,
         "choices.html",

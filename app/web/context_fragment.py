@@ -16,8 +16,9 @@ LEAF_HEADER = "conversation-leaf"
 
 async def context(request: Request) -> Response:
     view = await view_of(request)
-    await house_of(request).turns.learn_window()  # Nobody waits for a piece of a page that is open.
-    meter = meter_of(view, house_of(request).turns.context_window(view.model), visit_of(request).language)
+    await house_of(request).turns.learn_windows()  # Nobody waits for a piece of a page that is open.
+    window = house_of(request).turns.context_window(view.model, view.id, view.backend)
+    meter = meter_of(view, window, visit_of(request).language)
     return pages_of(request).response(
         request,
         "fragments/context.html",

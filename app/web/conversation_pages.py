@@ -76,7 +76,7 @@ async def conversation_page(
     It does not wait for the context window: where that was not asked for yet, the meter comes behind the page.
     """
     language, turns = visit_of(request).language, house_of(request).turns
-    speed = await turns.prefill_speed()
+    speed = await turns.prefill_speed(view.backend)
     meter_comes = view.last_counted_turn is not None and turns.window_unasked
     response = pages_of(request).response(
         request,
@@ -96,13 +96,13 @@ async def conversation_page(
             "settings_open": "settings" in request.query_params,
             "standing": await house_of(request).lifecycle.standing(account_of(request).id, view.id),
             "hints": hints_of(values.get("system_prompt", view.system_prompt), view.last_counted_turn, speed, language),
-            "meter": meter_of(view, turns.context_window(view.model), language),
+            "meter": meter_of(view, turns.context_window(view.model, view.id, view.backend), language),
             "meter_comes": meter_comes,
             **values,
         },
     )
     if meter_comes:
-        response.background = BackgroundTask(turns.learn_window)
+        response.background = BackgroundTask(turns.learn_windows)
     return response
 
 

@@ -5,9 +5,10 @@ A model server that was cut off before the place where it reports is not said to
 
 from typing import Literal
 
+from app.cache_outcomes import Outcome
 from app.conversations.figures import TurnFigures
 from app.web.languages import Language
-from app.web.turn_totals import HISTORY_TRIMMED, MODEL_SWITCHED, shortfall_on_purpose
+from app.web.turn_totals import shortfall_on_purpose
 
 Absence = Literal["pending", "not_sent", "ended_early", "not_reported"]
 
@@ -72,17 +73,23 @@ def expected_words(figures: TurnFigures, has_base: bool, language: Language) -> 
 
 def shortfall_words(figures: TurnFigures, has_base: bool, language: Language) -> str:
     on_purpose = shortfall_on_purpose(figures)
-    if on_purpose and figures.outcome == HISTORY_TRIMMED:
-        return language.gettext("%(n)s on purpose: older messages left out", n=language.number(on_purpose))
-    if on_purpose and figures.outcome == MODEL_SWITCHED:
-        return language.gettext("%(n)s on purpose: another model", n=language.number(on_purpose))
     if on_purpose:
-        return language.gettext("%(n)s on purpose: system prompt changed", n=language.number(on_purpose))
+        return _on_purpose_words(figures.outcome, language.number(on_purpose), language)
     if figures.shortfall_tokens is not None:
         return language.number(figures.shortfall_tokens)
     if figures.expected_read_tokens is not None:
         return absence_words(figures, language)
     return language.gettext("unknown") if has_base else language.gettext("none")
+
+
+def _on_purpose_words(outcome: Outcome, n: str, language: Language) -> str:
+    if outcome is Outcome.HISTORY_TRIMMED:
+        return language.gettext("%(n)s on purpose: older messages left out", n=n)
+    if outcome is Outcome.MODEL_SWITCHED:
+        return language.gettext("%(n)s on purpose: another model", n=n)
+    if outcome is Outcome.CACHING_OFF:
+        return language.gettext("%(n)s: the model server keeps no cache", n=n)
+    return language.gettext("%(n)s on purpose: system prompt changed", n=n)
 
 
 def time_words(milliseconds: int | None, figures: TurnFigures, language: Language) -> str:
@@ -139,6 +146,9 @@ def ending_words(figures: TurnFigures, language: Language) -> str:
         "stop_sequence": language.gettext("stopped at a stop text"),
         "refusal": language.gettext("declined by the model"),
         "model_context_window_exceeded": language.gettext("stopped where the context window ends"),
+        # The app offers no tools; another model server may have some of its own.
+        "tool_use": language.gettext("stopped to use a tool"),
+        "pause_turn": language.gettext("paused by the model server"),
     }
     reason = figures.stop_reason
     if reason is None:

@@ -16,6 +16,7 @@ from app.web.figure_words import (
     tokens_words,
 )
 from app.web.languages import Language
+from app.web.outcome_words import outcome_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,11 @@ def _first_token_part(figures: TurnFigures, language: Language) -> str | None:
     return language.gettext("first token %(time)s", time=language.seconds(figures.time_to_first_token_ms))
 
 
+def _outcome_part(figures: TurnFigures, language: Language) -> str:
+    words = outcome_words(figures.outcome, language)
+    return f"{words.name}. {words.sentence}"
+
+
 def _details(figures: TurnFigures, has_base: bool, language: Language, zone: str) -> tuple[tuple[str, str], ...]:
     cached = figures.cached_tokens
     return (
@@ -90,6 +96,7 @@ def _details(figures: TurnFigures, has_base: bool, language: Language, zone: str
         (language.gettext("From cache"), tokens_words(cached, figures, language)),
         (language.gettext("Expected from cache"), expected_words(figures, has_base, language)),
         (language.gettext("Shortfall"), shortfall_words(figures, has_base, language)),
+        (language.gettext("Cache outcome"), _outcome_part(figures, language)),
         (language.gettext("Computed: input"), tokens_words(figures.input_tokens, figures, language)),
         (
             language.gettext("Computed: cache creation"),

@@ -38,6 +38,7 @@ class Pages:
                 account=visit.account,
                 nonce=request.state.nonce,
                 form_token=visit.form_token,
+                page_path=request.url.path,
                 **values,
             )
         )

@@ -9,11 +9,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from app.auth.request_limits import Costly
 from app.web.visit import house_of, visit_of
 
+_EXPORTS = re.compile(
+    r"/account/data(/.*)?|/conversations/[^/]+/export.*|/operator/export/.*|(/operator)?/conversations/.*turns\.(csv|jsonl)"
+)
 # What makes the model work counts as sending. An import is as much work as an export.
 RULES: Sequence[tuple[str, re.Pattern[str], Costly]] = (
     ("POST", re.compile(r"/conversations(/[^/]+/messages(/[^/]+/(edit|regenerate|retry|continue))?)?"), "send"),
-    ("GET", re.compile(r"/account/data(/.*)?|/conversations/[^/]+/export.*"), "export"),
-    ("HEAD", re.compile(r"/account/data(/.*)?|/conversations/[^/]+/export.*"), "export"),
+    ("GET", _EXPORTS, "export"),
+    ("HEAD", _EXPORTS, "export"),
     ("POST", re.compile(r"/import"), "export"),
     ("GET", re.compile(r"/turns/[^/]+/events"), "stream"),
 )

@@ -62,7 +62,7 @@ SENTENCES = frozenset(
         marked("This stands in the file twice."),
         marked("This refers to nothing that fits in the file."),
         marked("A search has at most %(n1)s words."),
-        marked("This form was sent before with another text."),
+        marked("This form was sent before with other content."),
         marked("An answer is being written here."),
         marked("%(n1)s answers are being written for you; wait for one or stop it."),
         marked("This answer cannot be continued."),

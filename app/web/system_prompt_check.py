@@ -17,7 +17,7 @@ async def check_system_prompt(request: Request) -> Response:
     """With a `conversation_id` it says what a turn costs there; NotFound for somebody else's."""
     account_of(request)
     last = await _last_turn(request)
-    speed = await house_of(request).turns.prefill_speed() if last else None
+    speed = await house_of(request).turns.prefill_speed(last.backend) if last else None
     hints = hints_of(field(request, "system_prompt"), last, speed, visit_of(request).language)
     return pages_of(request).response(request, "fragments/system_prompt_check.html", hints=hints)
 

@@ -12,6 +12,7 @@ from starlette.responses import RedirectResponse, Response
 
 from app.turns.events import TurnEvent
 from app.web.forms import id_field
+from app.web.instruments import instruments_of
 from app.web.transcript import transcript_of
 from app.web.visit import account_of, house_of, visit_of, wants_fragment
 from app.web.watched_stream import while_allowed
@@ -88,9 +89,12 @@ def _stream(request: Request, events: AsyncIterator[ServerSentEvent], closing: a
 async def _server_sent(
     request: Request, first: asyncio.Future[TurnEvent | None] | None, rest: AsyncIterator[TurnEvent]
 ) -> AsyncIterator[ServerSentEvent]:
+    instruments = instruments_of(request)
+    instruments.streams.inc()
     try:
         event = await first if first is not None else None
         while event is not None:
+            instruments.events.inc()
             yield ServerSentEvent(
                 data=json.dumps(await _data(request, event)),
                 event=event.kind,
@@ -99,6 +103,7 @@ async def _server_sent(
             )
             event = await _next(rest)
     finally:
+        instruments.streams.dec()
         if first is not None:
             first.cancel()
 

@@ -1,18 +1,13 @@
 """The sums under a conversation's turn table, each with the number of turns that it covers; pure.
 
-What was computed again because its owner changed the model or the system prompt, or because the history was cut to
-fit the context window, is no shortfall: it has a sum of its own.
+What was computed again on purpose, as where the owner has changed the model, is no shortfall: it has a sum of its own.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from app.cache_outcomes import Group
 from app.conversations.figures import TurnFigures
-
-MODEL_SWITCHED = "model_switched"
-SYSTEM_PROMPT_EDITED = "system_prompt_edited"
-HISTORY_TRIMMED = "history_trimmed"
-ON_PURPOSE = frozenset({MODEL_SWITCHED, SYSTEM_PROMPT_EDITED, HISTORY_TRIMMED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +22,7 @@ class Total:
 class TurnTotals:
     """The `rate` parts are summed over the turns that have both, so it is a share of tokens, not of turns.
 
-    `on_purpose` covers only the turns with a changed model or system prompt, or a cut.
+    `on_purpose` covers only the turns whose outcome says so.
     """
 
     turns: int
@@ -65,8 +60,8 @@ def totals_of(turns: Sequence[TurnFigures]) -> TurnTotals:
 
 
 def shortfall_on_purpose(turn: TurnFigures) -> int | None:
-    """In tokens; None for a turn with the model, the system prompt and the first message of the turn before."""
-    return turn.shortfall_tokens if turn.outcome in ON_PURPOSE else None
+    """In tokens; None for a turn whose outcome is another one."""
+    return turn.shortfall_tokens if turn.outcome.group is Group.ON_PURPOSE else None
 
 
 def unwanted_shortfall(turn: TurnFigures) -> int | None:

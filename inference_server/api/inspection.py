@@ -144,9 +144,8 @@ def _free(records: Iterable[Record], engine: Engine) -> int:
 
 def _cache(engine: Engine) -> dict[str, Any]:
     scheduler = engine.scheduler
-    total, free, live = scheduler.allocator.num_slots, scheduler.allocator.num_free, scheduler.num_live
     return {
-        "slots": {"total": total, "free": free, "cached": total - free - live, "live": live},
+        "slots": {"total": scheduler.allocator.num_slots, **scheduler.slots_by_state},
         "nodes": scheduler.tree.num_nodes,
         "scopes": scheduler.tree.num_scopes,
         "evicted_tokens": scheduler.num_evicted,

@@ -1,13 +1,14 @@
 """Houses for tests: their settings, their users, and the way through one whole turn."""
 
-import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import anyio
+from argon2 import PasswordHasher
 
 from app.auth.names import name_key
+from app.auth.passwords import Passwords
 from app.conversations import MessageView
 from app.database import Database
 from app.house import House
@@ -17,9 +18,14 @@ from app.turns import SendRequest, SentTurn, TurnEvent
 from app.turns.rhythm import Rhythm
 
 START = datetime(2026, 11, 29, 9, 30, tzinfo=UTC)
+# A list of models that comes late is one that does not come; a busy machine must not decide which it is.
+PATIENT = Rhythm(list_patience=10)
 QUICK = Rhythm(checkpoint=0.05, heartbeat=0.05, reap=0.05, poll=0.02, store_pauses=(0.01, 0.05), last_tries=0.1)
 
-_keys = itertools.count(1)
+
+def cheap_passwords() -> Passwords:
+    """Hashes of little worth, to save time: a real one costs more than all else that most tests do."""
+    return Passwords(PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
 
 
 class MovingClock:
@@ -35,8 +41,11 @@ class MovingClock:
         self.now += timedelta(**parts)
 
 
-def settings_for(database_url: str, backend_url: str, **changes: object) -> Settings:
-    backend = Backend(name="scripted", base_url=backend_url, early_message_start=True, prefill=True)
+def settings_for(database_url: str, backend_url: str, *, inspection: bool = False, **changes: object) -> Settings:
+    """One scripted backend; with `inspection` it is asked for its tokens, too."""
+    backend = Backend(
+        name="scripted", base_url=backend_url, early_message_start=True, prefill=True, inspection=inspection
+    )
     values = {"database_url": database_url, "backends": (backend,), "drain_seconds": 0, **changes}
     return Settings(_env_file=None, **values)
 
@@ -57,8 +66,8 @@ async def add_user(database: Database, name: str = "Anna", *, time_zone: str | N
 
 
 def question(text: str = "Hello", conversation_id: UUID | None = None, **changes: str | None) -> SendRequest:
-    """A send request with a key of its own."""
-    values = {"submission_key": f"key-{next(_keys)}", **changes}
+    """A send request with a key of its own, in whichever process it is made."""
+    values = {"submission_key": uuid4().hex, **changes}
     return SendRequest(text=text, conversation_id=conversation_id, **values)
 
 

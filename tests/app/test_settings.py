@@ -63,3 +63,9 @@ def test_settings_are_frozen_and_checked() -> None:
 def test_every_setting_is_described() -> None:
     fields = {**Settings.model_fields, **Backend.model_fields}
     assert [name for name, field in fields.items() if not field.description] == []
+
+
+def test_backends_have_names_of_their_own() -> None:
+    twice = tuple(Backend(name="gpu", base_url=f"http://127.0.0.1:{port}") for port in (1, 2))
+    with pytest.raises(ValidationError, match="every backend needs a name of its own"):
+        Settings(_env_file=None, backends=twice)

@@ -39,6 +39,7 @@ def footer(page: Page, number: int) -> str:
 def wait_until_complete(page: Page, count: int, *, seconds: float = 5) -> None:
     expect(page.locator("article.assistant[data-status]")).to_have_count(count, timeout=1000 * seconds)
     expect(page.locator("[data-dock]")).to_have_attribute("data-state", "idle")
+    page.wait_for_load_state()  # An answer may be there before the script that sends the next message.
 
 
 def markup(page: Page, number: int) -> str:

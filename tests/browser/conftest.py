@@ -4,8 +4,10 @@ Every page is watched: a violated content policy, an uncaught error or a request
 """
 
 import os
+import shutil
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,8 +17,9 @@ from starlette.applications import Starlette
 
 from app.database import migrate
 from app.web.application import create_app
-from tests.app.houses import settings_for
+from tests.app.houses import PATIENT, cheap_passwords, settings_for
 from tests.app.web.site import SETUP_CODE, Site
+from tests.app.web.visitor import Visitor
 from tests.live_server import LiveServer
 from tests.scripted_backend import ScriptedBackend
 
@@ -44,12 +47,39 @@ def backend() -> ScriptedBackend:
     return ScriptedBackend()
 
 
+@dataclass(frozen=True)
+class Beginning:
+    """What every site begins with, made once: a database without an account, and one that has the operator."""
+
+    empty: Path
+    used: Path
+    cookies: dict[str, str]
+
+    def let_in(self, database_file: str) -> None:
+        """Puts the operator and the session of these cookies into a database that has no account yet."""
+        with closing(sqlite3.connect(database_file, timeout=60)) as connection, connection:
+            connection.execute("ATTACH ? AS used", (str(self.used),))
+            for table in ("users", "sessions", "audit_log", "settings"):
+                connection.execute(f"INSERT OR IGNORE INTO main.{table} SELECT * FROM used.{table}")  # noqa: S608
+
+
+@pytest.fixture(scope="session")
+def beginning(tmp_path_factory: pytest.TempPathFactory) -> Beginning:
+    folder = tmp_path_factory.mktemp("beginning")
+    empty, used = folder / "empty.db", folder / "used.db"
+    migrate(f"sqlite:///{empty}")
+    with running_site(used, ScriptedBackend()) as site:
+        cookies = dict(site.set_up().client.cookies)
+    return Beginning(empty, used, cookies)
+
+
 @dataclass
 class RunningSite(Site):
     """A site whose app can be stopped and started again on the same port and database."""
 
     server: LiveServer = field(kw_only=True)
     backend_url: str = field(kw_only=True)
+    beginning: Beginning | None = field(default=None, kw_only=True)
 
     def restart(self, **changes: object) -> None:
         """With these changes to its settings."""
@@ -58,29 +88,47 @@ class RunningSite(Site):
         self.server = LiveServer(app_on(self.database_file, self.backend_url, **changes), port=port)
         self.server.start()
 
+    def set_up(self, language: str = "en", name: str = "mina") -> Visitor:
+        """The operator, signed in. The form and the password's hash take their time once, for all sites together."""
+        if self.beginning is None:
+            return super().set_up(language, name)
+        self.beginning.let_in(self.database_file)
+        visitor = self.visitor(language)
+        visitor.client.cookies.update(self.beginning.cookies)
+        return visitor
+
 
 def app_on(database_file: str, backend_url: str, **changes: object) -> Starlette:
     settings = settings_for(f"sqlite:///{database_file}", backend_url, setup_code=SETUP_CODE, **changes)
-    return create_app(settings)
+    return create_app(settings, rhythm=PATIENT, passwords=cheap_passwords())
 
 
 @contextmanager
-def running_site(path: Path, backend: ScriptedBackend) -> Iterator[RunningSite]:
-    """On a new database in this file."""
+def running_site(
+    path: Path, backend: ScriptedBackend, beginning: Beginning | None = None, **changes: object
+) -> Iterator[RunningSite]:
+    """On a new database in this file, with these changes to its settings."""
     database_file = str(path)
-    migrate(f"sqlite:///{database_file}")
+    if beginning is None:
+        migrate(f"sqlite:///{database_file}")
+    else:
+        shutil.copy(beginning.empty, path)
     with LiveServer(backend) as backend_server:
-        server = LiveServer(app_on(database_file, backend_server.url))
+        server = LiveServer(app_on(database_file, backend_server.url, **changes))
         server.start()
-        site = RunningSite(server.url, database_file, backend, server=server, backend_url=backend_server.url)
-        yield site
-        site.close()
-        site.server.stop()
+        site = RunningSite(
+            server.url, database_file, backend, server=server, backend_url=backend_server.url, beginning=beginning
+        )
+        try:
+            yield site
+        finally:
+            site.close()
+            site.server.stop()
 
 
 @pytest.fixture
-def site(tmp_path: Path, backend: ScriptedBackend) -> Iterator[RunningSite]:
-    with running_site(tmp_path / "recount.db", backend) as site:
+def site(tmp_path: Path, backend: ScriptedBackend, beginning: Beginning) -> Iterator[RunningSite]:
+    with running_site(tmp_path / "recount.db", backend, beginning) as site:
         yield site
 
 
@@ -132,7 +180,7 @@ def page(context: BrowserContext) -> Page:
 
 @pytest.fixture
 def signed_in(site: RunningSite, context: BrowserContext) -> BrowserContext:
-    """The operator's session, made by the forms but without their screen."""
+    """The operator's session, without the screens that lead to it."""
     adopt_session(site, context)
     return context
 

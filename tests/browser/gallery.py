@@ -6,11 +6,15 @@ A gallery is two sites: one that waits for its first account, and one that two p
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal
+from uuid import UUID
 
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect
 
+from tests.app.web.cache_pages.talks import Piece, message_ids, talk, tell
+from tests.app.web.operator.bad_day import write_bad_day
 from tests.app.web.site import SETUP_CODE
 from tests.app.web.visitor import Visitor
 from tests.browser.conftest import RunningSite, running_site
@@ -81,6 +85,12 @@ def open_sidebar(page: Page) -> None:
     page.locator("#sidebar .row-menu summary").first.click()
 
 
+def open_all(page: Page) -> None:
+    """Every folded part of the page."""
+    for summary in page.locator("details > summary").all():
+        summary.click()
+
+
 def warn_of_prompt(page: Page) -> None:
     page.locator(".system-prompt > summary").click()
     page.locator("#system-prompt").fill(SYSTEM_PROMPT)
@@ -119,8 +129,26 @@ PAGES = (
     ListedPage("account", "/account"),
     ListedPage("usage", "/account/usage"),
     ListedPage("delete-account", "/account/delete"),
+    ListedPage("operator-overview", "/operator?range=24h"),
+    ListedPage("operator-overview-tables", "/operator?range=7d&compare=1&backend=scripted", open_all),
+    ListedPage("operator-overview-empty", "/operator?to=2020-01-01T00:00Z"),
+    ListedPage("operator-turns", "/operator/turns?outcome=evicted"),
+    ListedPage("operator-turns-filters", "/operator/turns", press(".filter-form > summary")),
+    ListedPage("operator-filter-refused", "/operator?range=2w"),
     ListedPage("operator-conversations", "/operator/conversations"),
     ListedPage("operator-conversation", "/operator{talk}"),
+    ListedPage("operator-conversation-lossy", "/operator{lossy}"),
+    ListedPage("operator-conversation-one-turn", "/operator{korean}"),
+    ListedPage("operator-turn", "{lossy_turn}"),
+    ListedPage("operator-turn-attention", "{lossy_turn}?position=60&layer=2&head=1#attention"),
+    ListedPage("cache", "{lossy}/cache"),
+    ListedPage("cache-branches", "{talk}/cache"),
+    ListedPage("cache-turn", "{own_lossy_turn}"),
+    ListedPage("cache-turn-attention", "{own_lossy_turn}?position=60&layer=2&head=1#attention"),
+    ListedPage("cache-turn-without-record", "{bare_turn}"),
+    ListedPage("what-if", "/operator{clocked}/what-if"),
+    ListedPage("what-if-own", "{clocked}/cache/what-if"),
+    ListedPage("what-if-untried", "/operator{failed}/what-if"),
     ListedPage("people", "/operator/people"),
     ListedPage("person", "{person}"),
     ListedPage("invites", "/operator/invites"),
@@ -174,7 +202,7 @@ def open_gallery(folder: Path) -> Iterator[Gallery]:
     gates = [Gate() for _ in range(MOST_LOOKS)]
     with (
         running_site(folder / "first.db", ScriptedBackend()) as first,
-        running_site(folder / "used.db", ScriptedBackend()) as used,
+        running_site(folder / "used.db", ScriptedBackend(), inspection=True) as used,
     ):
         try:
             yield Gallery(first, used, furnish(used, gates), iter(gates))
@@ -188,6 +216,8 @@ def furnish(site: RunningSite, gates: Sequence[Gate]) -> dict[str, str]:
     mina = site.set_up()
     site.user("jun")
     examine(site, mina)
+    site.user("소영")
+    write_bad_day(site.database_file, datetime.now(UTC))
     places = {"korean": asked(site, mina, "서울에서 부산까지 얼마나 걸려?", KOREAN), "talk": branched(site, mina)}
     article = mina.page.text.split('<article class="message user" id="message-')[1].split('"')[0]
     places["message"] = f"{places['talk']}/messages/{article}"
@@ -198,7 +228,8 @@ def furnish(site: RunningSite, gates: Sequence[Gate]) -> dict[str, str]:
     places["failed"] = site.ask(mina, "What will the weather be in a year?")
     put_away(mina, asked(site, mina, "A recipe for kimchi pancakes", "Mix flour, water and kimchi."), "archived")
     put_away(mina, places["talk"], "pinned")
-    places |= people(mina)
+    places |= people(mina) | lossy(site, mina)
+    places["clocked"] = clocked(site, mina)
     begun = "The sea has many layers. The first is\n\n```text\nsunlight, down to 200 m"
     held: list[Step] = [step for gate in gates for step in (gate, ping())]
     site.backend.script(message_start(usage=usage_of(12, 0)), delta(begun), *held)
@@ -246,6 +277,22 @@ def branched(site: RunningSite, visitor: Visitor) -> str:
     return path
 
 
+def clocked(site: RunningSite, visitor: Visitor) -> str:
+    """A conversation of six turns, two minutes after each other but for the third, on a server of a known speed."""
+    visitor.open("/")
+    visitor.submit("/conversations", text="Tell me of the sea. " * 30, system_prompt="You are a patient teacher. " * 9)
+    site.wait_idle(visitor)
+    path = visitor.page.request.url.path
+    for number in range(5):
+        site.ask(visitor, f"And what else, for the {number}. time? " * 4, path)
+    conversation_id = UUID(path.rsplit("/", 1)[1]).hex
+    turns = site.rows(f"SELECT id FROM turns WHERE conversation_id = '{conversation_id}' ORDER BY id")  # noqa: S608
+    for (turn_id,), minutes in zip(turns, (12, 10, 10, 7, 5, 3), strict=True):
+        at = (datetime.now(UTC) - timedelta(minutes=minutes)).strftime("%Y-%m-%d %H:%M:00.000000")
+        site.rows(f"UPDATE turns SET created_at = '{at}', prefill_ms = 400 WHERE id = '{turn_id}'")  # noqa: S608
+    return path
+
+
 def put_away(visitor: Visitor, path: str, how: str) -> None:
     visitor.open(path)
     visitor.submit(f"{path}/{how}")
@@ -258,3 +305,39 @@ def people(visitor: Visitor) -> dict[str, str]:
     page = visitor.open("/operator/people").text
     person = page.split(">jun<")[0].rsplit('href="', 1)[1].split('"')[0]
     return {"invite": "/invite" + link.split("/invite")[1], "person": person}
+
+
+def lossy(site: RunningSite, visitor: Visitor) -> dict[str, str]:
+    """A conversation that lost tokens in two of seven turns, as rows and server tell; and pages of its turns."""
+    prompts = tuple(f"You are a patient teacher of Korean. It is now {hour}:05 on 2026-11-30." for hour in range(9, 16))
+    lost = talk(site, visitor, prompts=prompts, pieces=tuple(_pieces()))
+    told = ((0, 0), (860, 0), (1740, 0), (410, 1900), (2700, 0), (90, 0), (650, 2600))
+    outcomes = ("first_turn", "hit", "hit", "restarted", "hit", "model_switched", "volatile_system_prompt")
+    for place, (turn, outcome) in enumerate(zip(lost.turns, outcomes, strict=True)):
+        cached, missed = told[place]
+        missed += 2600 if outcome == "model_switched" else 0
+        tell(site, turn, outcome=outcome, fault=outcome in ("restarted", "volatile_system_prompt"),
+             input_tokens=missed + 180, cache_creation_input_tokens=0, cache_read_input_tokens=cached,
+             output_tokens=90 + 40 * place, shortfall_tokens=missed if place else None,
+             expected_read_tokens=cached + missed if place else None, queued_ms=12, admission_ms=30,
+             prefill_ms=120 + missed // 2, time_to_first_token_ms=162 + missed // 2, duration_ms=4200 + missed // 2,
+             serving_id="srv-2" if place > 2 else "srv-1", server_outcome="changed" if place == 6 else "hit",
+             server_expected_tokens=cached + missed)  # fmt: skip
+    tell(site, lost.last, diverged_where="system", diverged_offset=49, diverged_kind="time", diverged_token=14)
+    tell(site, lost.turns[2], finished_at="2026-11-30 00:00:00.000000")
+    bare = visitor.open(f"{lost.path}/cache").text.split(f'href="{lost.path}/cache/turns/')[1].split('"')[0]
+    site.backend.shown.pop(message_ids(site, lost.path)[0])
+    turns = f"{lost.path}/cache/turns"
+    return {
+        "lossy": lost.path, "lossy_turn": f"/operator/turns/{lost.last}", "own_lossy_turn": f"{turns}/{lost.last}",
+        "bare_turn": f"{turns}/{bare}",
+    }  # fmt: skip
+
+
+def _pieces() -> Iterator[Piece]:
+    """Those of a prompt of 180 tokens and its answer; the first are from the cache."""
+    words = ("<|im_start|>", "You", " are", " a", " patient", " teacher", " of", " Korean", ".\n", "안", "녕", "\\xed")
+    for place in range(200):
+        segment = "system" if place < 40 else "template" if place < 44 else "messages.0" if place < 180 else "answer"
+        state = "cached" if place < 120 else "computed" if place < 180 else "generated"
+        yield segment, state, 1000 + 37 * (place % 12), words[place % 12]

@@ -1,18 +1,18 @@
 """The banner comes and goes by itself while a page stays open, and what is typed stays."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from app.database import migrate
 from app.turns.rhythm import Rhythm
 from app.web.application import create_app
-from tests.app.houses import settings_for
+from tests.app.houses import cheap_passwords, settings_for
 from tests.app.web.site import SETUP_CODE
 from tests.browser.chat import box
-from tests.browser.conftest import RunningSite
+from tests.browser.conftest import Beginning, RunningSite
 from tests.live_server import LiveServer
 from tests.scripted_backend import ScriptedBackend
 
@@ -26,14 +26,15 @@ def backend_server(backend: ScriptedBackend) -> Iterator[LiveServer]:
 
 
 @pytest.fixture
-def site(tmp_path: Path, backend: ScriptedBackend, backend_server: LiveServer) -> Iterator[RunningSite]:
+def site(
+    tmp_path: Path, backend: ScriptedBackend, backend_server: LiveServer, beginning: Beginning
+) -> Iterator[RunningSite]:
     """It looks at its model server all the time."""
-    url = f"sqlite:///{tmp_path / 'recount.db'}"
-    migrate(url)
-    settings = settings_for(url, backend_server.url, setup_code=SETUP_CODE)
-    with LiveServer(create_app(settings, rhythm=Rhythm(watch=0.05))) as server:
+    file = str(shutil.copy(beginning.empty, tmp_path / "recount.db"))
+    settings = settings_for(f"sqlite:///{file}", backend_server.url, setup_code=SETUP_CODE)
+    with LiveServer(create_app(settings, rhythm=Rhythm(watch=0.05), passwords=cheap_passwords())) as server:
         site = RunningSite(
-            server.url, str(tmp_path / "recount.db"), backend, server=server, backend_url=backend_server.url
+            server.url, file, backend, server=server, backend_url=backend_server.url, beginning=beginning
         )
         yield site
         site.close()

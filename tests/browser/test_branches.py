@@ -10,6 +10,19 @@ from tests.scripted_backend import Gate, answer, delta, ending, error_reply, mes
 pytestmark = pytest.mark.browser
 
 
+# Holds what the server says to a send until `letGo` is called, and counts how often an answer ends.
+HOLD_SENDS = """() => {
+  const real = window.fetch;
+  window.fetch = async (url, options) => {
+    const response = await real(url, options);
+    if (String(url).endsWith("/messages")) await new Promise((go) => { window.letGo = go; });
+    return response;
+  };
+  window.ends = 0;
+  document.addEventListener("recount:ended", () => { window.ends += 1; });
+}"""
+
+
 @pytest.fixture
 def talk(site: RunningSite, signed_in: BrowserContext, page: Page) -> Page:
     site.backend.script(*answer("First words"))
@@ -162,3 +175,23 @@ def test_tab_that_is_looked_at_again_shows_what_another_one_did(
     assert [message["role"] for message in site.backend.questions[-1].json()["messages"]] == [
         "user", "assistant", "user", "assistant", "user",
     ]  # fmt: skip
+
+
+def test_tab_that_is_looked_at_again_during_a_send_follows_its_answer_once(site: RunningSite, talk: Page) -> None:
+    gate = Gate()
+    site.backend.script(message_start(), delta("Second "), gate, delta("words"), *ending(output_tokens=3))
+    talk.evaluate(HOLD_SENDS)
+    say(talk, "More")
+    talk.wait_for_function("() => window.letGo")
+    talk.evaluate("dispatchEvent(new Event('focus'))")
+    wait_for_live_text(talk, "Second")
+    talk.evaluate("letGo()")
+    gate.open()
+    wait_until_complete(talk, 2)
+    talk.evaluate("() => { window.letGo = null; }")
+    say(talk, "And more")
+    talk.wait_for_function("() => window.letGo")
+    talk.evaluate("letGo()")
+    wait_until_complete(talk, 3)
+    expect(talk.locator(".bubble")).to_have_text(["A question", "More", "And more"])
+    assert talk.evaluate("window.ends") == 2

@@ -6,7 +6,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.app.web.site import PASSWORD, SETUP_CODE
 from tests.browser.chat import say, wait_until_complete
 from tests.browser.conftest import RunningSite, Watch, adopt_session
-from tests.scripted_backend import Gate, answer, delta, ending, message_start
+from tests.scripted_backend import Gate, answer, delta, ending, error_reply, message_start
 
 pytestmark = pytest.mark.browser
 
@@ -166,6 +166,52 @@ def test_question_that_is_edited_stands_below_the_title(
     assert edited is not None
     assert head["y"] + head["height"] <= edited["y"]
     context.close()
+
+
+def test_phone_is_used_by_keyboard_from_a_failure_to_another_version(
+    site: RunningSite, signed_in: BrowserContext, page: Page
+) -> None:
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    site.backend.script(error_reply(400, "invalid_request_error"))
+    page.goto("/")
+    expect(page.locator("#text")).to_be_focused()
+    page.keyboard.type("Hello")
+    page.keyboard.press("Enter")
+    wait_until_complete(page, 1)
+    site.backend.script(*answer("First words"))
+    page.locator("[data-transcript]").focus()
+    press_by_tab(page, "Try again")
+    expect(page.locator("article.assistant")).to_contain_text("First words")
+    wait_until_complete(page, 1)
+    site.backend.script(*answer("Second words"))
+    press_by_tab(page, "Another answer")
+    expect(page.locator("article.assistant")).to_contain_text("Second words")
+    wait_until_complete(page, 1)
+    press_by_tab(page, "‹")
+    expect(page.locator("article.assistant")).to_contain_text("First words")
+    expect(page.get_by_role("button", name="Next version")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("article.assistant")).to_contain_text("Second words")
+    check(page)
+    page.reload()
+    expect(page.locator("#text")).to_be_focused()
+    page.locator(".skip-link").focus()
+    press_by_tab(page, "Conversations")
+    expect(page.locator("#sidebar")).to_be_visible()
+    press_by_tab(page, "New conversation")
+    expect(page.get_by_role("heading", level=1)).to_have_text("What would you like to ask?")
+    expect(page.locator("#sidebar")).to_be_hidden()
+
+
+def press_by_tab(page: Page, name: str) -> None:
+    """Tabs on to what has these words, which has to be seen when it is reached, and presses it."""
+    for _ in range(25):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.textContent.trim()") == name:
+            expect(page.locator(":focus")).to_be_in_viewport(ratio=0.9)
+            page.keyboard.press("Enter")
+            return
+    raise AssertionError(f"Tab does not reach {name}")
 
 
 def test_copy_button_covers_no_code(site: RunningSite, signed_in: BrowserContext, page: Page) -> None:

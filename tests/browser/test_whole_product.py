@@ -2,10 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser.chat import answers, box, footer, live_text, say, wait_until_complete
 from tests.browser.conftest import Watch
@@ -17,21 +16,21 @@ pytestmark = [pytest.mark.browser, pytest.mark.model]
 CODE = "code-for-this-test"
 
 
-@pytest.fixture
-def product(tmp_path: Path) -> Iterator[str]:
-    """The address of the running product."""
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the running product. It takes long to start, so its tests share it."""
     port = free_port()
     environment = clean_environment(
         RECOUNT_PORT=str(port), RECOUNT_INFERENCE_PORT=str(free_port()), RECOUNT_SETUP_CODE=CODE
     )
-    with Process(*RECOUNT, "serve", environment=environment, folder=tmp_path) as process:
+    with Process(*RECOUNT, "serve", environment=environment, folder=tmp_path_factory.mktemp("product")) as process:
         process.until(lambda: f"/setup?code={CODE}" in process.output)
         yield f"http://127.0.0.1:{port}"
 
 
-@pytest.fixture
-def newcomer(chromium: Browser, product: str) -> Iterator[Page]:
-    """A page of somebody who has just made the first account."""
+@pytest.fixture(scope="module")
+def newcomer(chromium: Browser, product: str) -> Iterator[BrowserContext]:
+    """The browser of somebody who has just made the first account."""
     watch = Watch((product,))
     context = chromium.new_context(base_url=product, locale="en-US", timezone_id="Asia/Seoul")
     context.set_default_timeout(60_000)
@@ -41,13 +40,23 @@ def newcomer(chromium: Browser, product: str) -> Iterator[Page]:
     page.get_by_label("Name").fill("mina")
     page.get_by_label("Password").fill("correct horse battery")
     page.get_by_role("button", name="Make the account").click()
-    yield page
+    expect(box(page)).to_be_visible()
+    page.close()
+    yield context
     context.close()
     assert watch.complaints == []
 
 
-def test_two_turns_on_the_bundled_model_and_the_operators_table(newcomer: Page) -> None:
-    page = newcomer
+@pytest.fixture
+def page(newcomer: BrowserContext) -> Iterator[Page]:
+    """For a new conversation."""
+    page = newcomer.new_page()
+    page.goto("/")
+    yield page
+    page.close()
+
+
+def test_two_turns_on_the_bundled_model_and_the_operators_table(page: Page) -> None:
     say(page, "What is the capital of France? One word.")
     wait_until_complete(page, 1, seconds=120)
     expect(answers(page).first).to_contain_text("Paris")
@@ -72,8 +81,7 @@ def test_two_turns_on_the_bundled_model_and_the_operators_table(newcomer: Page) 
     expect(page.get_by_text("Paris")).to_have_count(0)
 
 
-def test_reload_and_stop_in_mid_answer_on_the_bundled_model(newcomer: Page) -> None:
-    page = newcomer
+def test_reload_and_stop_in_mid_answer_on_the_bundled_model(page: Page) -> None:
     say(page, "Tell me a very long story about a lighthouse keeper, with many details.")
     seen = ""
     for _ in range(3):
@@ -96,6 +104,7 @@ def test_reload_and_stop_in_mid_answer_on_the_bundled_model(newcomer: Page) -> N
     )  # Nobody had said how many tokens there were when the stop came.
     first_prompt = int(stopped.split(" prompt tokens")[0])
 
+    choose_length(page, 20)  # The model may well take the thanks for a reason to write another long story.
     say(page, "Thank you. Stop here.")
     wait_until_complete(page, 2, seconds=120)
     _, cached, _, _ = figures_of(footer(page, 2))
@@ -104,14 +113,10 @@ def test_reload_and_stop_in_mid_answer_on_the_bundled_model(newcomer: Page) -> N
     expect(box(page)).to_be_focused()
 
 
-def test_cut_answer_is_continued_from_the_cache_on_the_bundled_model(newcomer: Page) -> None:
-    page = newcomer
+def test_cut_answer_is_continued_from_the_cache_on_the_bundled_model(page: Page) -> None:
     say(page, "Say hello. One word.")
     wait_until_complete(page, 1, seconds=120)
-    page.get_by_text("Settings").click()
-    page.get_by_role("link", name="Model and parameters").click()
-    page.get_by_label("Longest answer, in tokens").fill("8")
-    page.locator("form.choices button[type=submit]").click()
+    choose_length(page, 8)
     say(page, "Tell me a very long story about a lighthouse keeper, with many details.")
     wait_until_complete(page, 2, seconds=120)
     assert "stopped at the limit" in footer(page, 2)
@@ -123,8 +128,7 @@ def test_cut_answer_is_continued_from_the_cache_on_the_bundled_model(newcomer: P
     assert both_parts.startswith(first_part)
     assert len(both_parts) > len(first_part) > 0
 
-    page.goto("/operator/conversations")
-    page.locator("tbody a").first.click()
+    page.goto(page.url.partition("#")[0].replace("/conversations/", "/operator/conversations/"))
     rows = page.locator("table[data-turns] tbody tr")
     expect(rows).to_have_count(3)
     cut, more = (
@@ -134,3 +138,11 @@ def test_cut_answer_is_continued_from_the_cache_on_the_bundled_model(newcomer: P
     assert cut[3] == more[3] == 8
     assert more[0] == cut[0] + cut[3]
     assert more[1] == more[0] - 1  # All but the token that has to be computed to go on.
+
+
+def choose_length(page: Page, tokens: int) -> None:
+    page.get_by_text("Settings").click()
+    page.get_by_role("link", name="Model and parameters").click()
+    page.get_by_label("Longest answer, in tokens").fill(str(tokens))
+    page.locator("form.choices button[type=submit]").click()
+    expect(box(page)).to_be_visible()

@@ -6,6 +6,8 @@ import pytest
 from inference_server.bundled_model import bundled_model
 from inference_server.gguf_file import GgufFile
 from inference_server.text.tokenizer import TextTokenizer
+from tests.inference_server.oracle_runner import OracleRunner
+from tests.inference_server.scripted_server import Script, serve_scripted
 from tests.inference_server.serving import Served, serve_model
 from tests.tiny_model import write_tiny_model
 
@@ -51,3 +53,16 @@ def tokenizer() -> TextTokenizer:
 def tiny_tokenizer(tiny_model: Path) -> TextTokenizer:
     """The tiny model's tokenizer, which has a token for every byte and few for more."""
     return TextTokenizer(GgufFile.open(tiny_model).metadata)
+
+
+@pytest.fixture
+def script() -> Script:
+    """What the model of `server` says."""
+    return Script()
+
+
+@pytest.fixture
+def server(tokenizer: TextTokenizer, script: Script) -> Iterator[Served]:
+    """A server with the bundled model's tokenizer, whose model says what the script wants."""
+    with serve_scripted(tokenizer, OracleRunner(4096, script)) as served:
+        yield served

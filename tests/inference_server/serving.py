@@ -18,7 +18,7 @@ from inference_server.model_runner import ModelRunner
 from inference_server.scheduler import Scheduler
 from inference_server.text.chat_template import ChatTemplate
 from inference_server.text.tokenizer import TextTokenizer
-from tests.live_server import LiveServer
+from tests.live_server import NO_TLS, LiveServer
 
 KEY = "test-key"
 CONFIG = ServerConfig(model=Path("tiny.gguf"), host="127.0.0.1", port=0, key=KEY, compute="float32")
@@ -31,7 +31,9 @@ class Served:
         self.url = server.url
         self.app = app
         self.deaths = deaths
-        self.http = httpx.Client(base_url=server.url, headers={"x-api-key": KEY}, timeout=120, trust_env=False)
+        self.http = httpx.Client(
+            base_url=server.url, headers={"x-api-key": KEY}, timeout=120, trust_env=False, verify=NO_TLS
+        )
 
     @property
     def model(self) -> str:

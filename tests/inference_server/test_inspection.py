@@ -1,7 +1,5 @@
 """What a server shows of its messages: tokens, attention, comparison, forgetting, the cache as a whole."""
 
-from collections.abc import Iterator
-
 import httpx
 import pytest
 
@@ -11,17 +9,6 @@ from tests.inference_server.scripted_server import Script, serve_scripted
 from tests.inference_server.serving import Served, assistant, prompt_tokens, user
 
 QUESTION = user("How many legs has a spider? 🕷")
-
-
-@pytest.fixture
-def script() -> Script:
-    return Script()
-
-
-@pytest.fixture
-def server(tokenizer: TextTokenizer, script: Script) -> Iterator[Served]:
-    with serve_scripted(tokenizer, OracleRunner(4096, script)) as served:
-        yield served
 
 
 @pytest.fixture

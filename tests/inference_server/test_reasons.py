@@ -1,7 +1,7 @@
 """Every outcome, forced through the whole server and read from the wire."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -14,17 +14,6 @@ from tests.inference_server.serving import Served, assistant, events, prompt_tok
 from tests.tiny_model import CHAT_TEMPLATE
 
 QUESTION = user("How many legs has a spider?")
-
-
-@pytest.fixture
-def script() -> Script:
-    return Script()
-
-
-@pytest.fixture
-def server(tokenizer: TextTokenizer, script: Script) -> Iterator[Served]:
-    with serve_scripted(tokenizer, OracleRunner(4096, script)) as served:
-        yield served
 
 
 def outcomes(server: Served) -> dict[str, float]:

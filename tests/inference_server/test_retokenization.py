@@ -1,24 +1,11 @@
 """Answers whose ids do not encode to themselves still hit exactly: forced ids through the whole server."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from inference_server.text.tokenizer import TextTokenizer
 from tests.inference_server.oracle_runner import OracleRunner
 from tests.inference_server.scripted_server import Script, serve_scripted
 from tests.inference_server.serving import Served, assistant, prompt_tokens, user
-
-
-@pytest.fixture
-def script() -> Script:
-    return Script()
-
-
-@pytest.fixture
-def server(tokenizer: TextTokenizer, script: Script) -> Iterator[Served]:
-    with serve_scripted(tokenizer, OracleRunner(2048, script)) as served:
-        yield served
 
 
 def drifting_answers(tokenizer: TextTokenizer) -> list[list[int]]:

@@ -81,6 +81,8 @@ export class LiveAnswer {
     }
     this.open = /** @type {HTMLElement} */ (this.element.querySelector("[data-open]"));
     if (state.code) this.#openCode(state.code);
+    const mark = this.open.querySelector("[data-caret]");
+    if (mark) mark.replaceWith((this.caret = new Text("")));
   }
 
   /** @param {string} html @param {number} end */

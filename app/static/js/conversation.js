@@ -47,12 +47,15 @@ export class Conversation {
   }
 
   start() {
-    this.composer.hidden = false;
+    if (this.composer.hidden) this.#showBox();
     // Without script only Stop is there; with it, Stop takes the place of Send beside the text.
     this.composer.querySelector(".composer-box")?.append(this.stopButton);
     this.stopForm.addEventListener("submit", (event) => {
       event.preventDefault();
       this.stop();
+    });
+    this.stopButton.addEventListener("click", (event) => {
+      if (event.detail === 0) this.#box.focus(); // The button goes, so whoever pressed it by a key would stand nowhere.
     });
     document.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && !event.isComposing && event.keyCode !== 229 && this.running) this.stop();
@@ -66,6 +69,12 @@ export class Conversation {
 
   get running() {
     return this.dock.dataset.state === "running";
+  }
+
+  /** A page of a running answer comes with its box hidden, which therefore could take no focus either. */
+  #showBox() {
+    this.composer.hidden = false;
+    if (!location.hash && document.activeElement === document.body) this.#box.focus();
   }
 
   /** Adds the messages of a send. @param {string} html */
@@ -103,7 +112,9 @@ export class Conversation {
   async catchUp() {
     const response = await fetch(location.pathname, { headers: FRAGMENT_HEADERS });
     if (!response.ok) return;
-    this.#show(await response.text());
+    const html = await response.text();
+    if (this.running) return; // Meanwhile something was sent from here, and is newer.
+    this.#show(html);
     this.scrolling.toEnd();
   }
 
@@ -117,6 +128,10 @@ export class Conversation {
     } catch {
       // The next look, or the next send, comes soon enough.
     }
+  }
+
+  get #box() {
+    return /** @type {HTMLTextAreaElement} */ (this.composer.elements.namedItem("text"));
   }
 
   get #below() {
@@ -205,7 +220,7 @@ export class Conversation {
     if (!this.running || !turn || this.elsewhere === turn) return;
     this.elsewhere = turn;
     const nothing = () => {};
-    const unseen = { append: nothing, replace: nothing, markup: nothing, status: nothing };
+    const unseen = { append: nothing, reset: nothing, markup: nothing, status: nothing };
     new TurnStream(turn, 0, { ...unseen, end: () => this.#setIdle(null) });
   }
 
@@ -214,6 +229,7 @@ export class Conversation {
     try {
       const response = await fetch(/** @type {string} */ (article.dataset.self), { headers: FRAGMENT_HEADERS });
       if (response.status >= 500) throw new Error(String(response.status));
+      if (!article.isConnected) return; // It is followed where it was shown anew, or on the branch that it stands on.
       const elements = response.status === 404 ? this.#gone() : elementsOf(await response.text());
       const settled = /** @type {HTMLElement} */ (elements.firstElementChild);
       addCopyButtons(elements, this.transcript);

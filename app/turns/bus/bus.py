@@ -14,6 +14,10 @@ class LogLost(Exception):
 
 
 class Bus(Protocol):
+    @property
+    def away(self) -> bool:
+        """Whether logs cannot be reached just now, so that readers turn to SQL."""
+
     def serving(self, stop: Callable[[UUID], None]) -> AbstractAsyncContextManager[None]:
         """To be entered once, around all use. `stop` is called for every turn that any process cancels."""
 

@@ -23,6 +23,10 @@ class MemoryBus:
         self._patience = patience
         self._monotonic = monotonic
 
+    @property
+    def away(self) -> bool:
+        return False
+
     @asynccontextmanager
     async def serving(self, stop: Callable[[UUID], None]) -> AsyncIterator[None]:
         self._stop = stop

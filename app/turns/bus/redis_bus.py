@@ -31,6 +31,10 @@ class RedisBus:
         self._outbox = Outbox(self._link, keep_ms=max(1, int(keep_seconds * 1000)))
         self._reader = Reader(self._link, patience)
 
+    @property
+    def away(self) -> bool:
+        return self._link.away
+
     @asynccontextmanager
     async def serving(self, stop: Callable[[UUID], None]) -> AsyncIterator[None]:
         async def listen() -> None:

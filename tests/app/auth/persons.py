@@ -12,8 +12,7 @@ from app.auth.sign_in_limits import SignInLimits
 from app.conversations.live import LiveText
 from app.database import Database
 from app.models import AuditEntry, User
-from tests.app.auth.test_accounts import cheap_passwords
-from tests.app.houses import START, MovingClock
+from tests.app.houses import START, MovingClock, cheap_passwords
 
 PASSWORD = "correct horse"
 REMOTE = "1.2.3.4"

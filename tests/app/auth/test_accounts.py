@@ -12,13 +12,9 @@ from app.auth.sign_in_limits import SignInLimits
 from app.database import Database
 from app.errors import InvalidInput, TooMany
 from app.models import AuditEntry, User
-from tests.app.houses import START, MovingClock
+from tests.app.houses import START, MovingClock, cheap_passwords
 
 pytestmark = pytest.mark.anyio
-
-
-def cheap_passwords() -> Passwords:
-    return Passwords(PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
 
 
 def accounts_on(database: Database) -> Accounts:

@@ -15,7 +15,7 @@ async def test_lines_name_people_by_the_names_that_they_have_now(office: Office,
         record(session, office.clock(), mina, "invite_made", subject=invite, remote="r" * 100)
         record(session, office.clock(), None, "account_made", subject=jun)
     await office.profiles.delete(jun, PASSWORD, REMOTE)
-    deleted, made, invited = await AuditLog(office.database).page()
+    deleted, made, invited = await AuditLog(office.database, office.clock).page()
     assert deleted.actor is not None
     assert deleted.actor.startswith("deleted-")
     assert deleted.subject == made.subject == deleted.actor
@@ -24,7 +24,7 @@ async def test_lines_name_people_by_the_names_that_they_have_now(office: Office,
 
 
 async def test_pages_hold_every_line_once_while_new_ones_come(office: Office, mina: UUID) -> None:
-    log = AuditLog(office.database)
+    log = AuditLog(office.database, office.clock)
 
     async def add(action: str) -> None:
         async with office.database.write() as session:

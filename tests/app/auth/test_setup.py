@@ -6,8 +6,8 @@ from app.auth import Account, Setup
 from app.database import Database
 from app.errors import InvalidInput, NotAllowed
 from app.models import AuditEntry, User
-from tests.app.auth.test_accounts import accounts_on, cheap_passwords
-from tests.app.houses import MovingClock
+from tests.app.auth.test_accounts import accounts_on
+from tests.app.houses import MovingClock, cheap_passwords
 
 pytestmark = pytest.mark.anyio
 

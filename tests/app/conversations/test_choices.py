@@ -1,8 +1,11 @@
 """Model and parameters of a conversation: what may be typed, what is stored, what is sent."""
 
 import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from uuid import UUID, uuid4
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,8 +19,9 @@ from app.house import House
 from app.models import Conversation, Turn, User
 from app.turns.backends import Backends
 from app.turns.offered_models import OfferedModels
+from app.turns.rhythm import Rhythm
 from tests.app.houses import add_user, ask
-from tests.scripted_backend import MODELS, ScriptedBackend, error_reply
+from tests.scripted_backend import MODELS, Gate, ScriptedBackend, error_reply
 
 
 @pytest.mark.anyio
@@ -67,26 +71,71 @@ async def test_a_model_must_be_offered_or_chosen_already(house: House, anna: UUI
             await house.choices.choose(owner, conversation_id, Choice(None, Params()), [])
 
 
-@pytest.mark.anyio
-async def test_offered_models_are_asked_for_once_in_a_while_and_kept_while_the_backend_is_away(
-    house: House, backend: ScriptedBackend
-) -> None:
-    now = 100.0
+@dataclass
+class Offer:
+    """What the backend of a house offers, and how late it is."""
+
+    backends: Backends
+    backend: ScriptedBackend
+    rhythm: Rhythm
+    now: float = 100.0
+    models: OfferedModels = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.models = OfferedModels(self.backends, self.rhythm, monotonic=lambda: self.now)
+
+    async def ids(self) -> list[str]:
+        return [model.id for model in await self.models.list()]
+
+    @property
+    def questions(self) -> int:
+        return sum(request.path == MODELS for request in self.backend.requests)
+
+
+@pytest.fixture
+async def offer(house: House, backend: ScriptedBackend, rhythm: Rhythm) -> AsyncIterator[Offer]:
     backends = Backends(house.settings.resolved_backends())
-    offered = OfferedModels(backends, monotonic=lambda: now)
-    backend.models.append({"type": "model", "id": "second", "display_name": "Second"})
-    assert [(model.id, model.name) for model in await offered.list()] == [
+    yield Offer(backends, backend, rhythm)
+    await backends.close()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("rhythm", [Rhythm(list_patience=10)])
+async def test_offered_models_are_asked_for_once_in_a_while_and_kept_while_the_backend_is_away(offer: Offer) -> None:
+    offer.backend.models.append({"type": "model", "id": "second", "display_name": "Second"})
+    assert [(model.id, model.name) for model in await offer.models.list()] == [
         ("scripted", "Scripted"),
         ("second", "Second"),
     ]
-    backend.models.pop()
-    assert len(await offered.list()) == 2
-    now += 60
-    for _ in range(3):
-        backend.script(error_reply(500, "api_error"), path=MODELS)
-    assert len(await offered.list()) == 2
-    assert [model.id for model in await offered.list()] == ["scripted"]
-    await backends.close()
+    offer.backend.models.pop()
+    assert await offer.ids() == ["scripted", "second"]
+    offer.now += 60
+    offer.backend.script(error_reply(401, "authentication_error"), path=MODELS)
+    assert await offer.ids() == ["scripted", "second"]
+    offer.now += 4.9
+    assert (await offer.ids(), offer.questions) == (["scripted", "second"], 2)
+    offer.now += 0.1
+    assert (await offer.ids(), offer.questions) == (["scripted"], 3)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("rhythm", [Rhythm()])
+async def test_a_backend_that_is_silent_about_its_models_is_left_alone_for_a_while(offer: Offer) -> None:
+    gate = Gate()
+    offer.backend.script(gate, path=MODELS)
+    found: list[list[str]] = []
+
+    async def look() -> None:
+        found.append(await offer.ids())
+
+    async with anyio.create_task_group() as group:
+        for _ in range(5):
+            group.start_soon(look)
+    assert (found, offer.questions) == ([[]] * 5, 1)
+    assert (await offer.ids(), offer.questions) == ([], 1)
+    offer.now += 5
+    assert (await offer.ids(), offer.questions) == (["scripted"], 2)
+    gate.open()
 
 
 @pytest.mark.anyio

@@ -129,6 +129,8 @@ async def test_old_figures_of_deleted_conversations_go_and_those_of_others_stay(
     async with keeping.database.read() as session:
         assert (await session.get_one(Turn, further.turn_id)).base_turn_id == kept.turn_id
     assert [row.turns for row in await keeping.reports.conversations()] == [2]
+    counted = (await keeping.turn_counters.read()).ended
+    assert sum(amounts["turns"] for amounts in counted.values()) == 3
 
 
 async def test_what_is_due_is_what_the_sweep_takes(keeping: House, anna: UUID, clock: MovingClock) -> None:

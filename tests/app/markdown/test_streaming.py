@@ -182,6 +182,22 @@ def test_code_goes_straight_into_its_box() -> None:
     assert kinds.count(Code) == 1
 
 
+@pytest.mark.parametrize("text", ["so **bold ", "done\n\n- a\n- `b", "| a | b"])
+def test_snapshot_marks_where_words_go_on(text: str) -> None:
+    stream = STREAMER.begin()
+    stream.take(text)
+    stream.advance()
+    [preview] = stream.preview()
+    assert isinstance(preview, Preview)
+    assert CARET in preview.html
+    assert STREAMER.snapshot(text).preview == preview.html.replace(CARET, SafeHtml("<span data-caret></span>"))
+
+
+def test_snapshot_without_a_place_for_words_marks_none() -> None:
+    assert STREAMER.snapshot("a [link").preview == "<p>a link</p>\n"
+    assert STREAMER.snapshot(f"a{CARET} b").preview == f"<p>a{CARET} b</p>\n"
+
+
 def test_snapshot_in_mid_code_leaves_a_possible_closing_fence_out() -> None:
     assert STREAMER.snapshot("😀\n\n~~~js\na = `\n~~").code_text == "a = `\n"
     assert STREAMER.snapshot("😀\n\n~~~js\na = `\n~~").code == Code(3, 10, "js", "~~~")

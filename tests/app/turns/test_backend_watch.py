@@ -1,6 +1,6 @@
 """Whether the model server answers: seen beside the turns, with a server that really stops and starts."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
@@ -18,6 +18,8 @@ pytestmark = pytest.mark.anyio
 
 OFTEN = Rhythm(watch=0.02)
 
+WatchOf = Callable[[Rhythm], BackendWatch]
+
 
 @pytest.fixture
 def scripted() -> ScriptedBackend:
@@ -30,9 +32,18 @@ def server(scripted: ScriptedBackend) -> Iterator[LiveServer]:
         yield server
 
 
-def watch_of(server: LiveServer, rhythm: Rhythm = OFTEN) -> tuple[BackendWatch, Backends]:
-    backends = Backends([Backend(name="scripted", base_url=server.url)])
-    return BackendWatch(backends, rhythm), backends
+@pytest.fixture
+async def watch_of(server: LiveServer) -> AsyncIterator[WatchOf]:
+    """Watches the server in this rhythm."""
+    opened: list[Backends] = []
+
+    def open_one(rhythm: Rhythm) -> BackendWatch:
+        opened.append(Backends([Backend(name="scripted", base_url=server.url)]))
+        return BackendWatch(opened[-1], rhythm)
+
+    yield open_one
+    for backends in opened:
+        await backends.close()
 
 
 async def test_a_house_notices_that_its_backend_goes_and_comes_back(
@@ -69,29 +80,26 @@ async def test_a_house_closes_while_its_backend_says_nothing(
 
 
 async def test_a_silent_backend_is_away_and_an_answer_brings_it_back(
-    scripted: ScriptedBackend, server: LiveServer
+    scripted: ScriptedBackend, watch_of: WatchOf
 ) -> None:
-    watch, backends = watch_of(server, Rhythm(watch_patience=0.05))
+    watch = watch_of(Rhythm(watch_patience=0.05))
     gate = Gate()
     scripted.script(gate, path=HEALTH)
     await watch.look()
     assert watch.away
     gate.open()
-    watch, backends_again = watch_of(server)
+    watch = watch_of(OFTEN)
     await watch.look()
     assert not watch.away
-    await backends.close()
-    await backends_again.close()
 
 
 @pytest.mark.parametrize(("status", "kind", "away"), [(503, "api_error", True), (401, "authentication_error", False)])
 async def test_a_backend_that_fails_is_away_and_one_that_refuses_is_there(
-    scripted: ScriptedBackend, server: LiveServer, status: int, kind: str, away: bool
+    scripted: ScriptedBackend, watch_of: WatchOf, status: int, kind: str, away: bool
 ) -> None:
-    watch, backends = watch_of(server)
+    watch = watch_of(OFTEN)
     for _ in range(3):
         scripted.script(error_reply(status, kind), path=HEALTH)
     await watch.look()
     assert watch.away is away
     assert all(request.path != MESSAGES for request in scripted.requests)
-    await backends.close()

@@ -40,7 +40,7 @@ USAGE = {"input_tokens": 8, "cache_creation_input_tokens": 0, "cache_read_input_
 
 
 class BrokenClient(InferenceClient):
-    def stream(self, body: object) -> AbstractAsyncContextManager[MessageStream]:
+    def stream(self, body: object, headers: object = None) -> AbstractAsyncContextManager[MessageStream]:
         raise ZeroDivisionError
 
 
@@ -48,7 +48,7 @@ class BreakingClient(InferenceClient):
     """Its streams end with a mistake of ours behind the third event."""
 
     @asynccontextmanager
-    async def stream(self, body: object) -> AsyncIterator[MessageStream]:
+    async def stream(self, body: object, headers: object = None) -> AsyncIterator[MessageStream]:
         yield MessageStream(three_events_and_a_mistake(), Patience(Timeouts()), None)
 
 
@@ -66,7 +66,7 @@ class FailingWhenLeft(InferenceClient):
         self.reached = anyio.Event()
 
     @asynccontextmanager
-    async def stream(self, body: object) -> AsyncIterator[MessageStream]:
+    async def stream(self, body: object, headers: object = None) -> AsyncIterator[MessageStream]:
         self.reached.set()
         try:
             await anyio.sleep_forever()
@@ -78,7 +78,7 @@ class FailingWhenLeft(InferenceClient):
 class OneBackend(Backends):
     def __init__(self, client: InferenceClient) -> None:
         super().__init__([Backend(name="fake", base_url="http://127.0.0.1:9", model="m")])
-        self.choose().client = client
+        self.first().client = client
 
 
 def lost_clock() -> datetime:
@@ -199,7 +199,7 @@ async def test_an_end_that_cannot_be_stored_is_given_up_at_the_shutdown(database
 async def test_a_worker_that_was_taken_for_dead_stores_the_true_end_unless_somebody_went_on(
     database: Database, plan: Plan, followed: bool
 ) -> None:
-    answer = Answer(0.0, early_start=True)
+    answer = Answer(0.0)
     answer.add("The whole text")
     async with database.write() as session:
         await turn_rows.close_turn(session, plan.turn_id, WORKER_LOST, START)

@@ -71,7 +71,7 @@ async def test_another_answer_begins_where_the_first_one_did(
     await press(house, anna, "regenerate", sent.conversation_id, last.assistant_message_id)
     *_, cut, again = await turns_of(house)
     assert cut.outcome == "history_trimmed"
-    assert (again.outcome, again.history_start_message_id) == (None, cut.history_start_message_id)
+    assert (again.outcome, again.history_start_message_id) == ("hit", cut.history_start_message_id)
     assert backend.questions[-1].json()["messages"] == backend.questions[-2].json()["messages"]
     assert (await verified(house.database)).matching == 4
 

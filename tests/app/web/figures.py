@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from app.conversations.figures import TurnFigures
+from app.reports import TurnRow
 
 
 def figures(**changes: Any) -> TurnFigures:
@@ -43,3 +44,15 @@ def counted(input_tokens: int, read: int, output: int | None = None, **changes: 
         "output_tokens": output,
     }
     return figures(**{**usage, **changes})
+
+
+def row(number: int, turn: TurnFigures, **changes: Any) -> TurnRow:
+    """A turn in its place; one behind the first goes on from the one before it."""
+    values = {
+        "number": number,
+        "figures": turn,
+        "kv_tokens_at_end": turn.reported.kv_tokens_at_end,
+        "base_turn_number": number - 1 or None,
+        "idle_before_s": None,
+    }
+    return TurnRow(**{**values, **changes})

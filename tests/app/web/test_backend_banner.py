@@ -46,9 +46,8 @@ def test_banner_stands_over_the_composer_until_the_backend_is_back(
 def test_nobody_is_asked_for_models_while_the_backend_is_known_to_be_away(
     open_site: OpenSite, backend: ScriptedBackend
 ) -> None:
-    site = open_site(rhythm=Rhythm(watch=0.05))
-    for _ in range(3):
-        backend.script(error_reply(500, "api_error"), path=MODELS)
+    site = open_site(rhythm=Rhythm(watch=0.05, list_patience=10, list_pause=0))
+    backend.script(error_reply(401, "authentication_error"), path=MODELS)
     visitor, gate, unlisted = site.set_up(), Gate(), "does not say now which models it has"
     assert unlisted in visitor.page.text
     for _ in range(3):

@@ -1,9 +1,13 @@
 """The page of model and parameters, and the system prompt that a new conversation begins with."""
 
+from app.turns.rhythm import Rhythm
 from tests.app.web.conftest import OpenSite
 from tests.app.web.site import Site
 from tests.app.web.visitor import Visitor
 from tests.scripted_backend import MODELS, answer, error_reply
+
+# The client does not try again after a refusal, as it does where a server fails.
+NO_LIST = error_reply(401, "authentication_error")
 
 
 def test_model_and_parameters_are_chosen_without_script(site: Site) -> None:
@@ -56,23 +60,18 @@ def test_the_meter_has_the_window_of_the_chosen_model(site: Site) -> None:
         assert " of 4,096 tokens" in mina.open(page).text
 
 
-def test_both_pages_open_while_the_model_server_lists_nothing(site: Site) -> None:
+def test_both_pages_open_while_the_model_server_lists_nothing(open_site: OpenSite) -> None:
+    site = open_site(rhythm=Rhythm(list_patience=10, list_pause=0))
     words = "does not say now which models it has"
-    fail_once(site)
+    site.backend.script(NO_LIST, path=MODELS)
     mina = site.set_up()
     assert words in mina.page.text
     path = mina.send_as_script("/conversations", "One", "key-1").headers["location"]
     mina.open(path)
     site.wait_idle(mina)
-    fail_once(site)
+    site.backend.script(NO_LIST, path=MODELS)
     assert words in mina.open(f"{path}/choices").text
     assert words not in mina.open("/").text
-
-
-def fail_once(site: Site) -> None:
-    """The next list of models, with the tries that the client makes."""
-    for _ in range(3):
-        site.backend.script(error_reply(500, "api_error"), path=MODELS)
 
 
 def test_a_new_conversation_shows_the_instances_system_prompt_and_sends_what_is_left_of_it(open_site: OpenSite) -> None:

@@ -6,6 +6,7 @@ import re
 import zipfile
 
 import httpx
+import pytest
 from markdown_it import MarkdownIt
 
 from tests.app.web.site import Site
@@ -58,6 +59,17 @@ def test_all_data_is_a_zip(site: Site, mina: Visitor) -> None:
     with zipfile.ZipFile(io.BytesIO(response.content)) as archive:
         assert len(archive.namelist()) == 2
         assert b"Kept" in archive.read(archive.namelist()[1])
+
+
+def test_an_archive_that_breaks_off_does_not_end_as_if_it_were_whole(site: Site, mina: Visitor) -> None:
+    path = site.ask(mina, "Kept")
+    site.ask(mina, "Damaged")
+    assert mina.open(path).status_code == 200
+    site.rows("UPDATE turns SET params = '{' WHERE id = (SELECT max(id) FROM turns)")
+    with mina.client.stream("GET", "/account/data") as response:
+        assert response.status_code == 200
+        with pytest.raises(httpx.RemoteProtocolError):
+            response.read()
 
 
 def test_a_bad_file_is_named_and_nothing_is_stored(site: Site) -> None:

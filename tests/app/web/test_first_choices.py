@@ -84,7 +84,9 @@ def test_same_key_with_another_choice_is_a_conflict(site: Site, mina: Visitor) -
     assert (first.status_code, again.status_code) == (303, 303)
     assert first.headers["location"] == again.headers["location"]
     for other in ({}, {"temperature": "0.6"}, {"temperature": "0.5", "model": "scripted"}):
-        assert mina.post("/conversations", **form, **other).status_code == 409
+        refused = mina.post("/conversations", **form, **other)
+        assert refused.status_code == 409
+        assert "This form was sent before with other content." in refused.text
     mina.open(first.headers["location"])
     site.wait_idle(mina)
     assert len(site.backend.questions) == 1

@@ -131,7 +131,9 @@ def test_footer_of_one_token_is_singular() -> None:
         ("stop_sequence", "stopped at a stop text"),
         ("refusal", "declined by the model"),
         ("model_context_window_exceeded", "stopped where the context window ends"),
-        ("pause_turn", "ended: pause_turn"),
+        ("tool_use", "stopped to use a tool"),
+        ("pause_turn", "paused by the model server"),
+        ("compaction", "ended: compaction"),
         (None, "ended without a reason"),
     ],
 )

@@ -11,6 +11,8 @@ import pytest
 from starlette.routing import Route
 
 from app.web.application import PAGE_ROUTES
+from app.web.operator.exports import TABLES
+from app.web.table_files import FORMATS
 from tests.app.web.site import PASSWORD, Site
 from tests.app.web.visitor import Visitor
 from tests.scripted_backend import Gate, delta, ending, message_start
@@ -43,11 +45,15 @@ WITHOUT_OBJECT = {"/", "/setup", "/sign-in", "/sign-out", "/conversations", "/op
     "/operator/backends/doctor",
     "/operator/settings",
     "/operator/storage",
+    "/operator",
+    "/operator/turns",
 }
+WITHOUT_OBJECT |= {"/operator", "/operator/turns"}
+WITHOUT_OBJECT |= {f"/operator/export/{table}.{kind}" for table in TABLES for kind in FORMATS}
 OPERATORS_ONLY = [
     (method, route.path)
     for route in PAGE_ROUTES
-    if isinstance(route, Route) and route.path.startswith("/operator/")
+    if isinstance(route, Route) and route.path.startswith("/operator")
     for method in sorted(route.methods or ())
 ]
 

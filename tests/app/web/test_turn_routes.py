@@ -194,7 +194,9 @@ def test_script_gets_the_reason_of_a_refusal(site: Site, mina: Visitor) -> None:
     assert mina.send_as_script("/conversations", "First", "key-1").status_code == 201
     refused = mina.send_as_script("/conversations", "Another", "key-1")
     assert refused.status_code == 409
-    assert refused.text.strip().startswith('<p class="problem" role="alert">This form was sent before')
+    assert refused.text.strip().startswith(
+        '<p class="problem" role="alert">This form was sent before with other content.'
+    )
     assert refused.headers["submission-key"] != "key-1"
 
 

@@ -1,0 +1,88 @@
+"""Sums over turns that can be added up: of a whole selection, or of each step of time in it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, func, literal_column, select, union_all
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from app.cache_outcomes import Outcome
+from app.models import Turn
+from app.reports.measures import ACHIEVED, CACHED, EXPECTED, LOST, ON_PURPOSE_TOKENS, PROMPT, ROUNDING, chosen
+from app.reports.overview import Selection
+from app.reports.percentiles import bucketed
+
+STATES: Final = ("queued", "running", "completed", "stopped", "interrupted", "failed")
+TIMES: Final = {
+    "total": Turn.time_to_first_token_ms,
+    "queued": Turn.queued_ms,
+    "admission": Turn.admission_ms,
+    "prefill": Turn.prefill_ms,
+}
+_COULD_MISS = Turn.outcome.is_not(None) & (Turn.outcome != Outcome.FIRST_TURN) & Turn.shortfall_tokens.is_not(None)
+_SUMS: Final[Mapping[str, ColumnElement[Any]]] = {
+    "turns": func.count(),
+    "prompt": func.sum(PROMPT),
+    "cached": func.sum(CACHED),
+    "on_purpose": func.sum(ON_PURPOSE_TOKENS),
+    "lost": func.sum(LOST),
+    "lost_known": func.count(LOST),
+    "losing": func.count().filter(LOST > 0),
+    "rounding": func.sum(ROUNDING),
+    "achieved": func.sum(ACHIEVED),
+    "expected": func.sum(EXPECTED),
+    "expected_known": func.count(EXPECTED),
+    "could_miss": func.count().filter(_COULD_MISS),
+    "hits": func.count().filter(_COULD_MISS, Turn.shortfall_tokens == 0),
+    "law_mismatches": func.count().filter(Turn.law_mismatch.is_(True)),
+    **{state: func.count().filter(Turn.status == state) for state in STATES},
+}
+# How often each time was seen, by the lowest time of its bucket.
+Times = Counter[int]
+
+
+@dataclass(slots=True)
+class Cell:
+    """`sums` by the names above, `times` by those of `TIMES`; what nobody has is 0 there and absent here."""
+
+    sums: Counter[str] = field(default_factory=Counter)
+    times: defaultdict[str, Times] = field(default_factory=lambda: defaultdict(Counter))
+
+    def add(self, other: "Cell") -> None:
+        self.sums.update(other.sums)
+        for name, times in other.times.items():
+            self.times[name].update(times)
+
+
+Cells = defaultdict[int, Cell]
+
+
+def no_cells() -> Cells:
+    return defaultdict(Cell)
+
+
+async def read_cells(
+    session: AsyncSession, selection: Selection, slot: ColumnElement[int], names: Iterable[str], *, exact: bool
+) -> Cells:
+    """By the value of `slot`; with those of the times that are named."""
+    cells = no_cells()
+    query = select(slot.label("slot"), *_SUMS.values()).where(*chosen(selection)).group_by("slot")
+    for number, *sums in await session.execute(query):
+        # A database's sum of integers may be a decimal, and is NULL without any.
+        cells[number].sums.update({name: int(value or 0) for name, value in zip(_SUMS, sums, strict=True)})
+    each = [
+        select(
+            slot.label("slot"),
+            literal_column(f"'{name}'").label("name"),
+            bucketed(TIMES[name], exact=exact).label("lowest"),
+            func.count(),
+        )
+        .where(TIMES[name].is_not(None), *chosen(selection))
+        .group_by("slot", "lowest")
+        for name in names
+    ]
+    for number, name, lowest, turns in await session.execute(union_all(*each)):
+        cells[number].times[name][lowest] += turns
+    return cells

@@ -1,0 +1,114 @@
+"""The reports behind the operator's overview. Whoever calls this has checked that the viewer is an operator.
+
+Each method is one short read. What a report means is said at the values it returns.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import UTC, datetime, tzinfo
+from typing import Final
+from uuid import UUID
+
+from app.cache_outcomes import Group, Outcome
+from app.database import Database
+from app.reports import filter_choices, problems, ranking, series, tiles, turn_list
+from app.reports.marks import RankMark, TurnMark
+from app.reports.overview import (
+    ErrorCount,
+    FilterChoices,
+    ListedTurn,
+    LiveTurns,
+    Neighbours,
+    Problems,
+    RankingPage,
+    Selection,
+    Series,
+    Tiles,
+    Totals,
+    TurnPage,
+)
+from app.reports.ranking import RankingSort
+from app.reports.turn_list import TurnFilter
+
+CHUNK: Final = 500
+
+
+class Overviews:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def tiles(self, selection: Selection) -> Tiles:
+        async with self._database.read() as session:
+            return await tiles.tiles(session, selection)
+
+    async def totals(self, selection: Selection) -> Totals:
+        async with self._database.read() as session:
+            return await tiles.totals(session, selection)
+
+    async def running_and_queued(self) -> LiveTurns:
+        async with self._database.read() as session:
+            return await tiles.live_turns(session)
+
+    async def problems(self, selection: Selection, now: datetime) -> Problems:
+        async with self._database.read() as session:
+            return await problems.problems(session, selection, now)
+
+    async def series(self, selection: Selection, zone: tzinfo = UTC) -> Series:
+        """Buckets begin at whole steps of the zone's clock, as it stands at the end of the selection."""
+        async with self._database.read() as session:
+            return await series.series(session, selection, zone)
+
+    async def ranking(
+        self, selection: Selection, sort: RankingSort = "lost", after: RankMark | None = None, limit: int = 50
+    ) -> RankingPage:
+        async with self._database.read() as session:
+            return await ranking.ranking(session, selection, sort, after, limit)
+
+    async def neighbours(self, selection: Selection, sort: RankingSort, conversation_id: UUID) -> Neighbours:
+        async with self._database.read() as session:
+            return await ranking.neighbours(session, selection, sort, conversation_id)
+
+    async def errors(self, selection: Selection) -> Sequence[ErrorCount]:
+        async with self._database.read() as session:
+            return await turn_list.errors(session, selection)
+
+    async def turns(
+        self,
+        selection: Selection,
+        *,
+        outcome: Outcome | None = None,
+        group: Group | None = None,
+        status: str | None = None,
+        error_type: str | None = None,
+        after: TurnMark | None = None,
+        limit: int = 50,
+    ) -> TurnPage:
+        """Those that meet all that is given."""
+        narrowed = TurnFilter(outcome, group, status, error_type)
+        async with self._database.read() as session:
+            return await turn_list.turns(session, selection, narrowed, after, limit)
+
+    async def every_turn(
+        self,
+        selection: Selection,
+        *,
+        outcome: Outcome | None = None,
+        group: Group | None = None,
+        status: str | None = None,
+        error_type: str | None = None,
+        chunk: int = CHUNK,
+    ) -> AsyncIterator[ListedTurn]:
+        """All of them, newest first, for exports: no session is open while the caller writes."""
+        narrowed = TurnFilter(outcome, group, status, error_type)
+        after: TurnMark | None = None
+        while True:
+            async with self._database.read() as session:
+                page = await turn_list.turns(session, selection, narrowed, after, chunk)
+            for row in page.rows:
+                yield row
+            after = page.after
+            if after is None:
+                return
+
+    async def choices(self) -> FilterChoices:
+        async with self._database.read() as session:
+            return await filter_choices.filter_choices(session)

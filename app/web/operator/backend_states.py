@@ -1,0 +1,40 @@
+"""What the backends say of themselves at this moment. A silent one costs a page a second, and no more."""
+
+from collections.abc import Iterable
+
+import anyio
+
+from app.house import House
+from app.turns.backends import Backends, ServingBackend
+from app.turns.prefill_speed import prefill_speed
+from app.web.operator.costs import Speeds
+from inference_client import InferenceError
+from inference_client.inspection import CacheState
+
+PATIENCE_S = 1.0
+
+
+async def cache_states(backends: Backends) -> dict[str, CacheState]:
+    """By name; without those that cannot be inspected, or do not answer in time."""
+    found: dict[str, CacheState] = {}
+
+    async def ask(backend: ServingBackend) -> None:
+        try:
+            with anyio.fail_after(PATIENCE_S):
+                found[backend.name] = await backend.client.cache()
+        except (InferenceError, TimeoutError):
+            return
+
+    async with anyio.create_task_group() as group:
+        for backend in backends.all:
+            if backend.settings.inspection and not backend.away:
+                group.start_soon(ask, backend)
+    return found
+
+
+async def speeds_of(house: House, names: Iterable[str | None]) -> Speeds:
+    """Of these backends, as measured lately."""
+    wanted = {name for name in names if name is not None}
+    async with house.database.read() as session:
+        speeds = {name: await prefill_speed(session, name, house.clock()) for name in wanted}
+    return {name: speed for name, speed in speeds.items() if speed is not None}
