@@ -24,7 +24,7 @@ PYTEST := $(BIN)/python -m pytest
 # How many tests run at once. Some load the model, which takes about 1 GB each.
 TEST_WORKERS ?= 2
 
-.PHONY: help run install install-dev test e2e check fmt lint types coverage migration bench bench-peers screenshots clean
+.PHONY: help run install install-dev test e2e check fmt lint types coverage migration bench bench-operator bench-peers screenshots clean
 
 help: ## List the commands
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,6 +73,9 @@ bench: $(DEV_STAMP) ## Measure the bundled server: conversations, steps, memory,
 	$(BIN)/python -m benchmarks.step
 	$(BIN)/python -m benchmarks.memory
 	$(BIN)/python -m benchmarks.attention
+
+bench-operator: $(DEV_STAMP) ## Measure the operator's reports over 1,000,000 turns (ARGS="--turns 100000" for fewer)
+	$(BIN)/python -m benchmarks.operator --plans $(ARGS)
 
 bench-peers: $(DEV_STAMP) ## Measure the bundled server beside llama.cpp and vLLM, which it installs in .bench
 	$(if $(TORCH_INDEX),PIP_EXTRA_INDEX_URL=$(TORCH_INDEX)) $(BIN)/python -m benchmarks.peers $(ARGS)

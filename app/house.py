@@ -87,10 +87,10 @@ class House:
     turn_counters: TurnCounters
     bus: Bus
     backends: Backends
-    what_ifs: WhatIfs
     rounds: Rounds
     backend_reports: BackendReports
     storages: Storages
+    what_ifs: WhatIfs
 
 
 @asynccontextmanager
@@ -256,8 +256,8 @@ def _house(
         turn_counters=TurnCounters(database, clock),
         bus=bus,
         backends=backends,
-        what_ifs=WhatIfs(database, Reports(database), backends, clock, secret),
         rounds=Rounds(database, Doctor(settings, clock=clock)),
         backend_reports=BackendReports(database),
         storages=Storages(database),
+        what_ifs=WhatIfs(database, Reports(database), backends, clock, secret),
     )

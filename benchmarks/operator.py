@@ -54,9 +54,9 @@ def main(turns: int, repetitions: int, names: tuple[str, ...], plans: bool) -> N
             settle(url)
             click.echo(f"{name}: filled in {time.perf_counter() - began:.0f} s")
             click.echo(columns([["report", "ms"], *anyio.run(measure, name, url, repetitions)]))
-            click.echo(f"indexes of reports: {index_cost(url):.0f} microseconds for each row that is inserted")
             if plans:
                 click.echo("\n".join(anyio.run(plans_of, url)))
+            click.echo(f"indexes of reports: {index_cost(url):.0f} microseconds for each row that is inserted")
             click.echo()
 
 

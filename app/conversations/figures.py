@@ -40,6 +40,7 @@ class TurnFigures:
     expected_read_tokens: int | None
     expected_is_minimum: bool
     shortfall_tokens: int | None
+    outcome: Outcome
     stop_reason: str | None
     error_type: str | None
     error_message: str | None
@@ -50,7 +51,6 @@ class TurnFigures:
     duration_ms: int | None
     created_at: datetime
     finished_at: datetime | None
-    outcome: Outcome = Outcome.PENDING
     fault: bool | None = None
     law_mismatch: bool | None = None
     backend: str | None = None

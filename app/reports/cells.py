@@ -1,4 +1,4 @@
-"""Sums over turns that can be added up: of a whole selection, or of each step of time in it."""
+"""The sums that tiles and series are made of: over a whole selection, or over each step of time in it."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -50,39 +50,39 @@ class Cell:
     sums: Counter[str] = field(default_factory=Counter)
     times: defaultdict[str, Times] = field(default_factory=lambda: defaultdict(Counter))
 
-    def add(self, other: "Cell") -> None:
-        self.sums.update(other.sums)
-        for name, times in other.times.items():
-            self.times[name].update(times)
-
 
 Cells = defaultdict[int, Cell]
 
 
-def no_cells() -> Cells:
-    return defaultdict(Cell)
-
-
 async def read_cells(
-    session: AsyncSession, selection: Selection, slot: ColumnElement[int], names: Iterable[str], *, exact: bool
+    session: AsyncSession,
+    selection: Selection,
+    names: Iterable[str],
+    slot: ColumnElement[int] | None = None,
+    *,
+    exact: bool,
 ) -> Cells:
-    """By the value of `slot`; with those of the times that are named."""
-    cells = no_cells()
-    query = select(slot.label("slot"), *_SUMS.values()).where(*chosen(selection)).group_by("slot")
-    for number, *sums in await session.execute(query):
+    """By the value of `slot`, or all in number 0; with those of the times that are named."""
+    cells: Cells = defaultdict(Cell)
+    # Without slots nothing is grouped: SQLite would sort every turn for it.
+    number = literal_column("0") if slot is None else slot
+    query = select(number.label("slot"), *_SUMS.values()).where(*chosen(selection))
+    if slot is not None:
+        query = query.group_by("slot")
+    for place, *sums in await session.execute(query):
         # A database's sum of integers may be a decimal, and is NULL without any.
-        cells[number].sums.update({name: int(value or 0) for name, value in zip(_SUMS, sums, strict=True)})
+        cells[place].sums.update({name: int(value or 0) for name, value in zip(_SUMS, sums, strict=True)})
     each = [
         select(
-            slot.label("slot"),
+            number.label("slot"),
             literal_column(f"'{name}'").label("name"),
             bucketed(TIMES[name], exact=exact).label("lowest"),
             func.count(),
         )
         .where(TIMES[name].is_not(None), *chosen(selection))
-        .group_by("slot", "lowest")
+        .group_by(*(["lowest"] if slot is None else ["slot", "lowest"]))
         for name in names
     ]
-    for number, name, lowest, turns in await session.execute(union_all(*each)):
-        cells[number].times[name][lowest] += turns
+    for place, name, lowest, turns in await session.execute(union_all(*each)):
+        cells[place].times[name][lowest] += turns
     return cells

@@ -1,7 +1,6 @@
 """Rows of the operator's reports: numbers and references, never titles or text."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from uuid import UUID
 
 from app.conversations.figures import TurnFigures
@@ -66,17 +65,3 @@ class TurnReport:
     next_id: UUID | None
     server_outcome: str | None
     server_expected_tokens: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class ConversationRow:
-    """Sums cover the `reported_turns`: those of which prompt and cached tokens are known."""
-
-    id: UUID
-    reference: str
-    owner_name: str
-    turns: int
-    reported_turns: int
-    prompt_tokens: int
-    cached_tokens: int
-    updated_at: datetime

@@ -1,16 +1,15 @@
 """The operator's tables, read from SQL. Whoever calls this has checked that the viewer is an operator."""
 
-from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, case, func, or_, select
+from sqlalchemy import ColumnElement, select
 
 from app.conversations.ownership import owned_conversation
 from app.database import Database
 from app.errors import NotFound
-from app.models import Conversation, Turn, User
+from app.models import Conversation
 from app.reports.conversation_turns import conversation_report, turn_report
-from app.reports.figures import ConversationReport, ConversationRow, TurnReport
+from app.reports.figures import ConversationReport, TurnReport
 
 
 class Reports:
@@ -49,43 +48,6 @@ class Reports:
         if title is None:
             raise NotFound
         return title
-
-    async def conversations(
-        self, limit: int = 50, before: UUID | None = None, before_at: datetime | None = None
-    ) -> list[ConversationRow]:
-        """Latest activity first. `before` and `before_at` are id and `updated_at` of the page before's last row.
-
-        Without `before_at` the page goes on from where that row stands now, which may have moved up since.
-        """
-        prompt = Turn.input_tokens + Turn.cache_creation_input_tokens + Turn.cache_read_input_tokens
-        known = prompt.is_not(None)
-        query = (
-            select(
-                Conversation.id,
-                Conversation.reference,
-                User.name,
-                func.count(Turn.id),
-                func.count(prompt),
-                func.coalesce(func.sum(prompt), 0),
-                func.coalesce(func.sum(case((known, Turn.cache_read_input_tokens))), 0),
-                Conversation.updated_at,
-            )
-            .join(User, User.id == Conversation.owner_id)
-            .outerjoin(Turn, and_(Turn.conversation_id == Conversation.id, Turn.imported_at.is_(None)))
-            .group_by(Conversation.id, User.name)
-            .order_by(Conversation.updated_at.desc(), Conversation.id.desc())
-            .limit(limit)
-        )
-        if before is not None:
-            query = query.where(_older_than(before, before_at))
-        async with self._database.read() as session:
-            return [ConversationRow(*row) for row in await session.execute(query)]
-
-
-def _older_than(before: UUID, before_at: datetime | None) -> ColumnElement[bool]:
-    stands_at = select(Conversation.updated_at).where(Conversation.id == before).scalar_subquery()
-    at = stands_at if before_at is None else before_at
-    return or_(Conversation.updated_at < at, and_(Conversation.updated_at == at, Conversation.id < before))
 
 
 def _named(conversation: UUID | str) -> ColumnElement[bool]:

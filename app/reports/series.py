@@ -46,7 +46,7 @@ async def series(session: AsyncSession, selection: Selection, zone: tzinfo) -> S
         return Series(timedelta(seconds=_MINUTE), exact, (), ())
     offset = selection.until.astimezone(zone).utcoffset() or timedelta()
     slots = _Slots(step_for(selection.until - since), int(offset.total_seconds()))
-    cells = await read_cells(session, selection, slots.of_turn, ("total",), exact=exact)
+    cells = await read_cells(session, selection, ("total",), slots.of_turn, exact=exact)
     last = slots.number(selection.until - timedelta(microseconds=1))
     buckets = tuple(
         _bucket(slots.start(number), cells[number], exact=exact) for number in range(slots.number(since), last + 1)

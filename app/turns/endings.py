@@ -23,14 +23,12 @@ ROWS_GONE: Final = Ending("stopped", "rows_gone", "The turn was ended elsewhere.
 NO_MODEL: Final = Ending("failed", "no_model", "The model server does not offer a model.")
 INTERNAL: Final = Ending("failed", "internal", "Something went wrong in the app; the log says more.")
 
-UNREACHABLE: Final = "backend_unreachable"
-
 _LOST: Final = (
     (client.ConnectionLost, "connection_lost", "The connection to the model server was lost."),
     (client.IdleTimeout, "idle_timeout", "The model server fell silent."),
 )
 _FAILED: Final = (
-    (client.ConnectFailed, UNREACHABLE, "The model server cannot be reached."),
+    (client.ConnectFailed, "backend_unreachable", "The model server cannot be reached."),
     (client.FirstTokenTimeout, "first_token_timeout", "The model server did not begin to answer in time."),
     (client.ProtocolError, "protocol_error", "The model server gave an answer that cannot be read."),
     (client.InvalidRequest, "invalid_request", "The model server refused the request."),
@@ -40,6 +38,7 @@ _FAILED: Final = (
     (client.RateLimited, "rate_limited", "The model server takes no more requests now."),
     (client.Overloaded, "overloaded", "The model server is overloaded."),
 )
+UNREACHABLE: Final = "backend_unreachable"
 _FAULT: Final = Ending("failed", "backend_fault", "The model server failed.")
 
 

@@ -215,9 +215,9 @@ def furnish(site: RunningSite, gates: Sequence[Gate]) -> dict[str, str]:
     """What the operator and a user have done; one answer is being written until the last gate opens."""
     mina = site.set_up()
     site.user("jun")
-    examine(site, mina)
     site.user("소영")
     write_bad_day(site.database_file, datetime.now(UTC))
+    examine(site, mina)
     places = {"korean": asked(site, mina, "서울에서 부산까지 얼마나 걸려?", KOREAN), "talk": branched(site, mina)}
     article = mina.page.text.split('<article class="message user" id="message-')[1].split('"')[0]
     places["message"] = f"{places['talk']}/messages/{article}"

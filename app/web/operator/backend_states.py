@@ -14,13 +14,13 @@ from inference_client.inspection import CacheState
 PATIENCE_S = 1.0
 
 
-async def cache_states(backends: Backends) -> dict[str, CacheState]:
+async def cache_states(backends: Backends, patience: float = PATIENCE_S) -> dict[str, CacheState]:
     """By name; without those that cannot be inspected, or do not answer in time."""
     found: dict[str, CacheState] = {}
 
     async def ask(backend: ServingBackend) -> None:
         try:
-            with anyio.fail_after(PATIENCE_S):
+            with anyio.fail_after(patience):
                 found[backend.name] = await backend.client.cache()
         except (InferenceError, TimeoutError):
             return

@@ -13,6 +13,7 @@ from app.conversations.retention import Due
 from app.errors import NotFound
 from app.house import House, open_house
 from app.models import AuditEntry, Conversation, Message, Submission, SystemPrompt, Turn
+from app.reports.overview import Selection
 from tests.app.houses import QUICK, MovingClock, add_user, ask, follow, question, settings_for, until
 from tests.scripted_backend import Gate, ScriptedBackend, answer
 
@@ -128,7 +129,8 @@ async def test_old_figures_of_deleted_conversations_go_and_those_of_others_stay(
     further = await ask(keeping, anna, "More", kept.conversation_id)
     async with keeping.database.read() as session:
         assert (await session.get_one(Turn, further.turn_id)).base_turn_id == kept.turn_id
-    assert [row.turns for row in await keeping.reports.conversations()] == [2]
+    ranked = await keeping.overviews.ranking(Selection(None, clock() + timedelta(seconds=1)))
+    assert [row.turns for row in ranked.rows] == [2]
     counted = (await keeping.turn_counters.read()).ended
     assert sum(amounts["turns"] for amounts in counted.values()) == 3
 

@@ -34,7 +34,7 @@ async def test_a_whole_turn_blocks_nothing(house: House, backend: ScriptedBacken
         sent = await ask(house, owner, "One", time_zone="Pacific/Auckland", system_prompt="Be nice")
         await house.turns.send(owner, question("Two", sent.conversation_id))
         await house.conversations.view(owner, sent.conversation_id)
-        await house.reports.conversations()
+        await house.overviews.choices()
         await house.conversations.delete(owner, sent.conversation_id)
         await house.sessions.resolve(await house.sessions.start(owner))
 

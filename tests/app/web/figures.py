@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from app.conversations.figures import TurnFigures
+from app.cache_outcomes import Outcome
+from app.conversations.figures import TurnFigures, outcome_of
 from app.reports import TurnRow
 
 
@@ -21,6 +22,7 @@ def figures(**changes: Any) -> TurnFigures:
         "expected_read_tokens": None,
         "expected_is_minimum": False,
         "shortfall_tokens": None,
+        "outcome": outcome_of(changes.get("status", "completed"), Outcome.HIT),
         "stop_reason": "end_turn",
         "error_type": None,
         "error_message": None,

@@ -151,6 +151,7 @@ def test_details_hold_every_figure() -> None:
         "From cache": "1,180",
         "Expected from cache": "1,180",
         "Shortfall": "0",
+        "Cache outcome": "hit. Everything that could be read from the cache was read.",
         "Computed: input": "54",
         "Computed: cache creation": "0",
         "Written": "210",

@@ -45,8 +45,6 @@ WITHOUT_OBJECT = {"/", "/setup", "/sign-in", "/sign-out", "/conversations", "/op
     "/operator/backends/doctor",
     "/operator/settings",
     "/operator/storage",
-    "/operator",
-    "/operator/turns",
 }
 WITHOUT_OBJECT |= {"/operator", "/operator/turns"}
 WITHOUT_OBJECT |= {f"/operator/export/{table}.{kind}" for table in TABLES for kind in FORMATS}
