@@ -63,7 +63,7 @@ def _judge_without_reuse(chart: Chart, read: int) -> None:
 
 def _own_reason(turn: Asked) -> str:
     told = turn.message.prefix_cache
-    return f" (prefix_cache: {told.outcome})" if told else ""
+    return f" (prefix_cache: {told.outcome})" if told and told.outcome else ""
 
 
 def judge_diagnostics(chart: Chart, backend: Backend, second: Asked) -> None:

@@ -48,5 +48,6 @@ DESCRIPTIONS = frozenset(
         marked("Whether it takes `diagnostics` and says why it missed, as the bundled server does."),
         marked("Whether it shows tokens, attention and its cache to us, as the bundled server does."),
         marked("Whether it drops what it remembers of messages that are deleted here, as the bundled server does."),
+        marked("Whoever sends it as a bearer token may read `/metrics`; empty means that there is no such page."),
     }
 )
