@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, func, literal_column, select, union_all
+from sqlalchemy import ColumnElement, Select, func, literal_column, select, union_all
 from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import InstrumentedAttribute
 
 from app.cache_outcomes import Outcome
 from app.models import Turn
@@ -15,7 +16,7 @@ from app.reports.overview import Selection
 from app.reports.percentiles import bucketed
 
 STATES: Final = ("queued", "running", "completed", "stopped", "interrupted", "failed")
-TIMES: Final = {
+TIMES: Final[Mapping[str, InstrumentedAttribute[int | None]]] = {
     "total": Turn.time_to_first_token_ms,
     "queued": Turn.queued_ms,
     "admission": Turn.admission_ms,
@@ -72,7 +73,7 @@ async def read_cells(
     for place, *sums in await session.execute(query):
         # A database's sum of integers may be a decimal, and is NULL without any.
         cells[place].sums.update({name: int(value or 0) for name, value in zip(_SUMS, sums, strict=True)})
-    each = [
+    each: list[Select[Any]] = [
         select(
             number.label("slot"),
             literal_column(f"'{name}'").label("name"),

@@ -5,7 +5,7 @@ Along a turn whose prompt was reported: prompt = cached + new + on purpose + los
 
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_, case, func, literal_column, select
+from sqlalchemy import ColumnElement, SQLColumnExpression, and_, case, func, literal_column, select
 
 from app.cache_outcomes import FAULTS, ON_PURPOSE, Outcome
 from app.models import Conversation, Turn
@@ -57,7 +57,7 @@ def chosen(selection: Selection) -> list[ColumnElement[bool]]:
     return conditions
 
 
-def sum_of(figure: ColumnElement[Any]) -> tuple[ColumnElement[Any], ColumnElement[int]]:
+def sum_of(figure: SQLColumnExpression[Any]) -> tuple[ColumnElement[Any], ColumnElement[int]]:
     return func.sum(figure), func.count(figure)
 
 

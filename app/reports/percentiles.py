@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, case, literal_column
+from sqlalchemy import ColumnElement, Integer, SQLColumnExpression, case, literal_column, type_coerce
 
 from app.reports.overview import Percentiles, Selection
 
@@ -21,10 +21,10 @@ def is_exact(selection: Selection) -> bool:
     return selection.since is not None and selection.until - selection.since <= EXACT_UP_TO
 
 
-def bucketed(time: ColumnElement[Any], *, exact: bool) -> ColumnElement[Any]:
+def bucketed(time: SQLColumnExpression[Any], *, exact: bool) -> ColumnElement[Any]:
     """The lowest time of its bucket, which is the time itself where `exact`."""
     if exact:
-        return time
+        return type_coerce(time, Integer)
     # Constants are spelled out: a parameter in a grouped expression is another expression to a database.
     steps = [
         (time < literal_column(str(2**bits)), time - time % literal_column(str(_width(2 ** (bits - 1)))))

@@ -60,7 +60,7 @@ async def _grouped(session: AsyncSession, selection: Selection) -> list[Problem]
     )
     found = []
     for outcome, backend, model, turns, conversations, users, lost, first, last in await session.execute(query):
-        key = ProblemKey(Outcome(outcome), backend, model)
+        key = _key(outcome, backend, model)
         turn_id, conversation_id, most, where, offset, kind = worst[key]
         found.append(
             Problem(
@@ -99,8 +99,7 @@ async def _worst(session: AsyncSession, selection: Selection) -> dict[ProblemKey
         Turn.diverged_kind,
     ).join(ranked, and_(ranked.c.id == Turn.id, ranked.c.place == 1))
     return {
-        ProblemKey(Outcome(outcome), backend, model): tuple(rest)
-        for outcome, backend, model, *rest in await session.execute(query)
+        _key(outcome, backend, model): tuple(rest) for outcome, backend, model, *rest in await session.execute(query)
     }
 
 
@@ -109,12 +108,12 @@ async def _seen_before(session: AsyncSession, selection: Selection) -> set[Probl
         return set()
     before = replace(selection, since=selection.since - NEW_AFTER, until=selection.since)
     query = select(*_KEY).where(MISSED, *chosen(before)).distinct()
-    return {ProblemKey(Outcome(row[0]), row[1], row[2]) for row in await session.execute(query)}
+    return {_key(*row) for row in await session.execute(query)}
 
 
 async def _latest(session: AsyncSession, places: Collection[tuple[str | None, str | None]]) -> set[ProblemKey]:
     """What the last turns of each backend and model were, whoever sent them."""
-    found = set()
+    found: set[ProblemKey] = set()
     for backend, model in places:
         query = (
             select(Turn.outcome)
@@ -123,8 +122,12 @@ async def _latest(session: AsyncSession, places: Collection[tuple[str | None, st
             .limit(_ONGOING_TURNS)
         )
         words = await session.scalars(query)
-        found.update(ProblemKey(Outcome(word), backend, model) for word in words if word is not None)
+        found.update(_key(word, backend, model) for word in words if word is not None)
     return found
+
+
+def _key(outcome: Any, backend: str | None, model: str | None) -> ProblemKey:
+    return ProblemKey(Outcome(outcome), backend, model)
 
 
 def _equal(column: ColumnElement[Any] | Any, value: str | None) -> ColumnElement[bool]:

@@ -143,4 +143,4 @@ async def _main_causes(session: AsyncSession, selection: Selection, ids: Sequenc
         .order_by(func.sum(LOST), Turn.outcome.desc())
     )
     # The last one of each conversation stays.
-    return {row[0]: Outcome(row[1]) for row in await session.execute(query)}
+    return {id_: Outcome(word) for id_, word in await session.execute(query) if id_ is not None and word is not None}

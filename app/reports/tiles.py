@@ -1,6 +1,8 @@
 """The figures on top of the overview, plain sums of a selection, and what is live now."""
 
-from sqlalchemy import func, select
+from typing import Any
+
+from sqlalchemy import SQLColumnExpression, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.models import TURN_IS_LIVE, Turn
@@ -37,7 +39,15 @@ async def tiles(session: AsyncSession, selection: Selection) -> Tiles:
 
 
 async def totals(session: AsyncSession, selection: Selection) -> Totals:
-    figures = (PROMPT, CACHED, COMPUTED, Turn.output_tokens, LOST, ON_PURPOSE_TOKENS, ROUNDING)
+    figures: tuple[SQLColumnExpression[Any], ...] = (
+        PROMPT,
+        CACHED,
+        COMPUTED,
+        Turn.output_tokens,
+        LOST,
+        ON_PURPOSE_TOKENS,
+        ROUNDING,
+    )
     query = select(func.count(), *(column for figure in figures for column in sum_of(figure)))
     turns, *sums = (await session.execute(query.where(*chosen(selection)))).one()
     return Totals(turns, *(as_sum(sums[place], sums[place + 1]) for place in range(0, len(sums), 2)))

@@ -30,6 +30,7 @@ _COLUMNS: Final = (
     Turn.time_to_first_token_ms,
     Turn.created_at,
 )
+_OUTCOME: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,8 @@ async def errors(session: AsyncSession, selection: Selection) -> tuple[ErrorCoun
         .group_by(Turn.error_type)
         .order_by(func.count().desc(), Turn.error_type)
     )
-    return tuple(ErrorCount(*row) for row in (await session.execute(query)).all())
+    rows = await session.execute(query)
+    return tuple(ErrorCount(kind, turns, last) for kind, turns, last in rows if kind is not None)
 
 
 def _newest_first(selection: Selection, narrowed: TurnFilter) -> Select[Any]:
@@ -91,8 +93,9 @@ def _newest_first(selection: Selection, narrowed: TurnFilter) -> Select[Any]:
 
 
 def _listed(row: Any) -> ListedTurn:
-    before, status, outcome, behind = row[:5], row[5], row[6], row[7:]
-    return ListedTurn(*before, status, outcome_of(status, outcome), *behind)
+    values = list(row)
+    values[_OUTCOME] = outcome_of(row.status, row.outcome)
+    return ListedTurn(*values)
 
 
 def _is_one_of(outcomes: list[Outcome]) -> ColumnElement[bool]:
