@@ -65,7 +65,7 @@ def test_from_setup_to_the_operators_table(site: RunningSite, page: Page) -> Non
         assert [int(value) for value in shown] == list(figures)
     expect(cells.nth(1).locator("[data-cell=expected]")).to_have_text(str(second[1]))
     expect(cells.nth(1).locator("[data-cell=shortfall]")).to_have_text("0")
-    expect(page.locator(".chart rect")).to_have_count(3)
+    expect(page.locator(".chart rect[data-turn]")).to_have_count(3)
 
 
 def test_sign_out_and_in_again(site: RunningSite, signed_in: object, page: Page) -> None:
