@@ -62,10 +62,9 @@ async def test_messages_are_those_that_were_sent_and_the_answer_behind_them(hous
 
 
 async def test_nothing_is_shown_of_what_has_not_parted_or_is_not_stored_any_more(house: House, anna: UUID) -> None:
-    turn_id = await two_turns(house, anna, "Be terse.", "Be very terse.")
-    assert await house.partings.of(turn_id) is None
+    assert await house.partings.of(await two_turns(house, anna, "Be terse.", "Be terse.")) is None
     assert await house.partings.of(uuid4()) is None
-    await mark(house, turn_id, "system", 3)
+    turn_id = await two_turns(house, anna, "Be terse.", "Be very terse.")
     assert await house.partings.of(turn_id) is not None
     async with house.database.write() as session:
         await session.execute(update(Turn).values(prompt_format=99))

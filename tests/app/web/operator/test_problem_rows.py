@@ -41,7 +41,7 @@ DATE = {"diverged_where": "system", "diverged_offset": 312, "diverged_kind": "da
         (Outcome.RESTARTED, {"backend": "north"}, ()),
         (Outcome.OTHER_REPLICA, {}, ("serving id changed 2 times, last Nov 30 11:42",)),
         (Outcome.EXPIRED, {}, ("keeps a prompt for 300 s",)),
-        (Outcome.VOLATILE_SYSTEM_PROMPT, DATE, ("system prompt, character 312, looks like a date",)),
+        (Outcome.VOLATILE_SYSTEM_PROMPT, DATE, ("system prompt, character 313, looks like a date",)),
         (Outcome.PREFIX_CHANGED, {"diverged_where": "messages.2"}, ("message 3",)),
         (Outcome.PREFIX_CHANGED, {"diverged_where": "tools"}, ("tools",)),
         (Outcome.RETOKENIZED, {}, ()),
