@@ -46,6 +46,7 @@ from app.turns.job import Workshop
 from app.turns.jobs import Jobs
 from app.turns.offered_models import OfferedModels
 from app.turns.rhythm import Rhythm
+from app.turns.server_starts import ServerStarts
 from app.turns.serving_alone import serve_alone
 from app.turns.turns import LiveLogs
 from app.turns.workers import Process
@@ -250,7 +251,7 @@ def _house(
         invites=Invites(database, clock, passwords, accounts, limits, only_one_account=settings.only_one_account),
         audit_log=AuditLog(database, clock),
         request_limits=request_limits,
-        backend_watch=BackendWatch(backends, rhythm),
+        backend_watch=BackendWatch(backends, rhythm, ServerStarts(database, clock).seen),
         inspections=Inspections(backends),
         partings=Partings(database),
         turn_counters=TurnCounters(database, clock),

@@ -32,7 +32,7 @@ from inference_client.retry import RetryPolicy
 from inference_client.server_sent_events import ServerSentEvent, server_sent_events
 from inference_client.stream import MessageStream
 from inference_client.timeouts import Timeouts
-from inference_client.wire import parse_message, parse_models, parse_running, parse_token_count
+from inference_client.wire import parse_message, parse_models, parse_running, parse_serving_id, parse_token_count
 
 _EVENT_STREAM = "text/event-stream"
 _JSON = "application/json"
@@ -152,12 +152,16 @@ class InferenceClient:
     async def cache(self) -> CacheState:
         return parse_cache(await self._fetch("GET", "/v1/cache", None, self._short_timeouts))
 
-    async def check(self) -> None:
-        """Raises InferenceError unless the backend says that it is well: at `/health`, else by listing its models."""
+    async def check(self) -> str | None:
+        """Raises InferenceError unless the backend says that it is well: at `/health`, else by listing its models.
+
+        Returns the serving id of a server that names itself, which is new at each of its starts.
+        """
         try:
-            await self._fetch("GET", "/health", None, self._short_timeouts)
+            return parse_serving_id(await self._fetch("GET", "/health", None, self._short_timeouts))
         except NotFound:
             await self.models()
+            return None
 
     async def models(self) -> list[Model]:
         return parse_models(await self._fetch("GET", "/v1/models?limit=1000", None, self._short_timeouts))

@@ -105,6 +105,10 @@ class _ForgottenShape(BaseModel):
     running: list[str]
 
 
+class _HealthShape(BaseModel):
+    serving_id: Word | None = None
+
+
 class _ModelListShape(BaseModel):
     data: list[_ModelShape]
 
@@ -127,6 +131,14 @@ def parse_token_count(body: bytes) -> int:
 
 def parse_running(body: bytes) -> list[str]:
     return fit(_ForgottenShape, parse_json(body)).running
+
+
+def parse_serving_id(body: bytes) -> str | None:
+    """None for any other page: what stands at `/health` is nowhere agreed upon."""
+    try:
+        return fit(_HealthShape, parse_json(body)).serving_id
+    except ProtocolError:
+        return None
 
 
 def parse_status_error(status: int, headers: Mapping[str, str], body: bytes) -> StatusError:

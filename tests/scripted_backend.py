@@ -295,6 +295,7 @@ class ScriptedBackend:
         self.models: list[dict[str, Any]] = [
             {"type": "model", "id": "scripted", "display_name": "Scripted", "max_input_tokens": 8192}
         ]
+        self.serving_id: str | None = None  # What `/health` calls this start of the server.
         self.shown: dict[str, ShownMessage] = {}  # What inspection shows, by message id; others are not found.
         self._scripts: dict[str, deque[Sequence[Step]]] = {}
         self._changed = threading.Condition()
@@ -371,7 +372,10 @@ class ScriptedBackend:
         return self._reply(await self._record(request), {"data": self.models, "has_more": False})
 
     async def _health(self, request: Request) -> Response:
-        return self._reply(await self._record(request), {"status": "ok"})
+        return self._reply(
+            await self._record(request),
+            {"status": "ok", **({"serving_id": self.serving_id} if self.serving_id else {})},
+        )
 
     def _reply(self, recorded: RecordedRequest, otherwise: object) -> Response:
         steps = self._scripted(recorded)

@@ -1,6 +1,7 @@
 """Whether the model servers that turns go to answer, asked now and then beside all requests. It knows no pages."""
 
 import logging
+from collections.abc import Awaitable, Callable
 
 import anyio
 
@@ -14,9 +15,11 @@ logger = logging.getLogger(__name__)
 class BackendWatch:
     """One look at a time at all of them; what it finds stands with each backend, and pages only read it."""
 
-    def __init__(self, backends: Backends, rhythm: Rhythm) -> None:
+    def __init__(self, backends: Backends, rhythm: Rhythm, seen: Callable[[str, str], Awaitable[None]]) -> None:
+        """`seen` is told the name of a backend and its serving id at every look."""
         self._backends = backends
         self._rhythm = rhythm
+        self._seen = seen
         self._running = anyio.CancelScope()
 
     @property
@@ -50,9 +53,11 @@ class BackendWatch:
         """A refusal is an answer: it says that somebody is there, and a turn tells what is wrong."""
         try:
             with anyio.fail_after(self._rhythm.watch_patience):
-                await backend.client.check()
+                serving_id = await backend.client.check()
         except (TransportError, ServerFault, TimeoutError):
             return False
         except InferenceError:
             return True
+        if serving_id is not None:
+            await self._seen(backend.name, serving_id)
         return True

@@ -82,7 +82,7 @@ async def end_turn(session: AsyncSession, plan: Plan, answer: Answer, ending: En
         ended = await _close(session, plan.turn_id, mistaken, ending, now, _figures(plan, answer))
     if ended:
         await save_text(session, plan.assistant_message_id, answer.text)
-        await record_start(session, plan.turn_id, now)
+        await record_start(session, plan.turn_id)
         touched = update(Conversation).where(Conversation.id == plan.conversation_id)
         await session.execute(touched.values(updated_at=now, expires_at=prolonged(now)))
     return ended

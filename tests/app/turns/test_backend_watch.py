@@ -1,18 +1,21 @@
 """Whether the model server answers: seen beside the turns, with a server that really stops and starts."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
+from datetime import datetime, timedelta
 
 import pytest
+from sqlalchemy import select
 
 from app.house import House, open_house
+from app.models import ServingEvent
 from app.settings import Backend
 from app.turns.backend_watch import BackendWatch
 from app.turns.backends import Backends
 from app.turns.rhythm import Rhythm
 from tests.app.databases import SqliteFactory
-from tests.app.houses import settings_for, until
+from tests.app.houses import START, MovingClock, add_user, ask, settings_for, until
 from tests.live_server import LiveServer
-from tests.scripted_backend import HEALTH, MESSAGES, Gate, ScriptedBackend, error_reply
+from tests.scripted_backend import HEALTH, MESSAGES, Gate, ScriptedBackend, delta, ending, error_reply, message_start
 
 pytestmark = pytest.mark.anyio
 
@@ -32,6 +35,10 @@ def server(scripted: ScriptedBackend) -> Iterator[LiveServer]:
         yield server
 
 
+async def nobody_asks(backend: str, serving_id: str) -> None:
+    raise AssertionError("the scripted server does not name itself")
+
+
 @pytest.fixture
 async def watch_of(server: LiveServer) -> AsyncIterator[WatchOf]:
     """Watches the server in this rhythm."""
@@ -39,7 +46,7 @@ async def watch_of(server: LiveServer) -> AsyncIterator[WatchOf]:
 
     def open_one(rhythm: Rhythm) -> BackendWatch:
         opened.append(Backends([Backend(name="scripted", base_url=server.url)]))
-        return BackendWatch(opened[-1], rhythm)
+        return BackendWatch(opened[-1], rhythm, nobody_asks)
 
     yield open_one
     for backends in opened:
@@ -103,3 +110,31 @@ async def test_a_backend_that_fails_is_away_and_one_that_refuses_is_there(
     await watch.look()
     assert watch.away is away
     assert all(request.path != MESSAGES for request in scripted.requests)
+
+
+async def test_a_start_of_a_server_is_stored_once_as_soon_as_it_is_seen(
+    sqlite_factory: SqliteFactory, scripted: ScriptedBackend, server: LiveServer
+) -> None:
+    """And taken for as old as the first turn that it answered."""
+    clock = MovingClock()
+    scripted.serving_id = "a"
+
+    async def starts(house: House) -> list[tuple[str | None, datetime]]:
+        async with house.database.read() as session:
+            query = select(ServingEvent.serving_id, ServingEvent.at).where(ServingEvent.kind == "server_start")
+            return list(await session.execute(query.order_by(ServingEvent.serving_id)))
+
+    async def seen(house: House, count: int) -> bool:
+        return len(await starts(house)) == count
+
+    settings = settings_for(sqlite_factory.migrated(), server.url)
+    async with open_house(settings, clock=clock, rhythm=OFTEN) as house:
+        await until(lambda: seen(house, 1))
+        clock.advance(seconds=60)
+        scripted.serving_id = "b"
+        await until(lambda: seen(house, 2))
+        assert await starts(house) == [("a", START), ("b", START + timedelta(seconds=60))]
+        clock.advance(seconds=-30)
+        scripted.script(message_start(serving_id="b"), delta("x"), *ending(output_tokens=2))
+        await ask(house, await add_user(house.database))
+        assert (await starts(house))[1] == ("b", START + timedelta(seconds=30))
