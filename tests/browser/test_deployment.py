@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
-from starlette.applications import Starlette
 
 from app.settings import Backend
 from inference_server.bundled_model import bundled_model
@@ -55,9 +54,8 @@ class Replica:
 class Deployment:
     """Two replicas behind one app, and an operator who chats there too."""
 
-    def __init__(self, site: RunningSite, app: Starlette, east: Replica) -> None:
+    def __init__(self, site: RunningSite, east: Replica) -> None:
         self.site = site
-        self._app = app
         self._east = east
         self._mina: Visitor = site.set_up()
 
@@ -74,11 +72,11 @@ class Deployment:
             self.site.ask(self._mina, "And now?", path)
 
     def restart_east(self) -> None:
-        """And wait until the app knows that it is back, should it have looked meanwhile."""
+        """And wait until the app has seen the new start, and so knows that it is there."""
         self._east.stop()
         self._east.start()
-        backend = self._app.state.house.backends.named("east")
-        until(lambda: not backend.away)
+        starts = "SELECT count(*) FROM events WHERE kind = 'server_start' AND backend = 'east'"
+        until(lambda: self.site.rows(starts) == [(2,)])
 
     def tell_the_time(self, path: str, minute: int) -> None:
         self._mina.open(path)
@@ -95,11 +93,10 @@ def deployment(tmp_path: Path, beginning: Beginning) -> Iterator[Deployment]:
             stack.callback(replica.stop)
             replica.start()
         backends = (east.backend("east"), west.backend("west"))
-        app = app_on(file, east.url, backends=backends, answer_tokens=8)
-        server = stack.enter_context(LiveServer(app))
+        server = stack.enter_context(LiveServer(app_on(file, east.url, backends=backends, answer_tokens=8)))
         site = RunningSite(server.url, file, ScriptedBackend(), server=server, backend_url="", beginning=beginning)
         stack.callback(site.close)
-        yield Deployment(site, app, east)
+        yield Deployment(site, east)
 
 
 @pytest.fixture
@@ -127,7 +124,7 @@ def test_the_three_faults_come_first_and_each_worst_turn_is_two_clicks_away(
         page.goto("/operator")
         row = page.locator(f'table.problems tr[data-outcome="{outcome}"]').first
         expect(row.locator(".lost-cell strong")).to_have_text(re.compile(r"^[1-9][\d,]*$"))
-        expect(row.locator(".lost-cell .coverage")).to_have_text(re.compile(r"^(about [\d,]+|under 1) s$"))
+        expect(row.locator(".lost-cell .coverage")).to_have_text(re.compile(r"^(about [\d.,]+|under 1) s$"))
         row.locator('[data-link="worst"]').click()
         expect(page.locator(f'[data-outcome="{outcome}"]').first).to_be_visible()
         if outcome == "volatile_system_prompt":
