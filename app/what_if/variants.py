@@ -4,6 +4,9 @@
 
 **In blocks** is what it read, rounded down to whole blocks, as an engine reads that keeps whole blocks only.
 
+In every way a turn loses what the turn before had left. One that was promised nothing, such as the first of a
+conversation, loses nothing, whatever it read of what others had left.
+
 **With the clock in the system prompt** the time note of every question is left out, and the system prompt ends with the
 time at which the turn was sent, to the minute, in the zone of its question's note. Two such prompts, that of the turn
 and that of its base turn, are compared by the server that served the turn, token by token. What the turn then reads is
@@ -76,9 +79,10 @@ def as_it_was(figures: TurnFigures) -> Read | None:
     return Read(prompt_tokens, cached, (figures.shortfall_tokens or 0) if figures.fault else 0)
 
 
-def in_blocks(real: Read) -> Read:
+def in_blocks(real: Read, *, promised: bool) -> Read:
+    """`promised`: the turn before had left something for it."""
     cached = real.cached // BLOCK_TOKENS * BLOCK_TOKENS
-    return Read(real.prompt, cached, real.lost + real.cached - cached)
+    return Read(real.prompt, cached, real.lost + real.cached - cached if promised else 0)
 
 
 def promises(turn: Turn, base: Turn | None) -> bool:
@@ -86,11 +90,15 @@ def promises(turn: Turn, base: Turn | None) -> bool:
     return base is not None and turn.expected_read_tokens is not None and turn.model == base.model
 
 
-def read_alone(real: Read, comparison: Comparison) -> Read:
-    """With the clock, of a turn that nothing is promised of; `a` of the comparison is the turn as it was sent."""
+def read_alone(real: Read, comparison: Comparison, *, promised: bool) -> Read:
+    """With the clock, of a turn whose base turn cannot be compared; `a` of the comparison is the turn as it was sent.
+
+    `promised`: a turn before had left something for it.
+    """
     prompt_tokens = comparison.b.input_tokens
     cached = min(real.cached, comparison.common_tokens, prompt_tokens - 1)
-    return Read(prompt_tokens, cached, min(real.lost + real.cached - cached, prompt_tokens - cached))
+    lost = min(real.lost + real.cached - cached, prompt_tokens - cached) if promised else 0
+    return Read(prompt_tokens, cached, lost)
 
 
 def read_behind(turn: Turn, base: Turn, real: Read, comparison: Comparison, *, same_clock: bool) -> Read:

@@ -123,7 +123,8 @@ class WhatIfs:
         clocked = variants.with_clock(rebuilt, self._clock_written)
         base = next((each for each in stored.turns if each.id == turn.base_turn_id), None)
         if base is None or not variants.promises(turn, base):
-            return variants.read_alone(real, await backend.client.compare(rebuilt.body, clocked.body))
+            alone = await backend.client.compare(rebuilt.body, clocked.body)
+            return variants.read_alone(real, alone, promised=turn.expected_read_tokens is not None)
         before = variants.with_clock(_rebuild(stored, base, scope), self._clock_written)
         comparison = await backend.client.compare(before.body, clocked.body)
         same_clock = before.system_prompt == clocked.system_prompt
@@ -161,11 +162,12 @@ def _turn_what_if(row: TurnRow, speeds: Mapping[str, float | None], result: Read
     """Without a result, of a turn that was not come to in time."""
     real = variants.as_it_was(row.figures)
     obstacle = result if isinstance(result, Obstacle) else Obstacle.TIME_UP if real else Obstacle.NO_FIGURES
+    promised = row.figures.expected_read_tokens is not None
     return TurnWhatIf(
         number=row.number,
         figures=row.figures,
         real=real,
-        blocks=variants.in_blocks(real) if real else None,
+        blocks=variants.in_blocks(real, promised=promised) if real else None,
         clock=result if isinstance(result, Read) else None,
         obstacle=None if isinstance(result, Read) else obstacle,
         tokens_per_second=speeds.get(row.figures.backend) if row.figures.backend else None,

@@ -256,6 +256,26 @@ def test_turn_table_shows_figures_first_and_that_it_goes_on(
     context.close()
 
 
+def test_chart_of_the_overview_begins_at_its_newest_end_without_script(
+    chromium: Browser, site: RunningSite, watch: Watch
+) -> None:
+    context = chromium.new_context(base_url=site.url, viewport=PHONE, java_script_enabled=False)  # type: ignore[arg-type]
+    watch.over(context)
+    adopt_session(site, context)
+    site.ask(site.visitors[0], "Hello")
+    page = context.new_page()
+    page.goto("/operator")
+    chart = page.locator(".series .chart-scroll")
+    assert chart.evaluate("element => element.scrollWidth > element.clientWidth + 100")
+    seen, whole = chart.bounding_box(), chart.locator("svg").bounding_box()
+    assert seen is not None
+    assert whole is not None
+    assert abs(whole["x"] + whole["width"] - seen["x"] - seen["width"]) < 2
+    assert whole["x"] < seen["x"] - 100
+    assert "linear-gradient" in chart.evaluate("element => getComputedStyle(element).backgroundImage")
+    context.close()
+
+
 def test_main_journey_without_script(chromium: Browser, site: RunningSite, watch: Watch) -> None:
     context = chromium.new_context(base_url=site.url, java_script_enabled=False, locale="en-US")
     context.on("request", lambda request: watch.complaints.extend([] if site.url in request.url else [request.url]))

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from app.web.cache_pages.branch_choice import Choice, branch_label
 from app.web.cache_pages.places import Places, operators_places, owners_places
 from app.web.cache_pages.what_if_chart import what_if_chart_of
-from app.web.cache_pages.what_if_words import cells_of, obstacles_in_words, summary_of, verdict_of
+from app.web.cache_pages.what_if_words import cells_of, obstacles_in_words, prompt_length_words, summary_of, verdict_of
 from app.web.conversation_pages import conversation_id_of, id_of_query
 from app.web.languages import Language
 from app.web.operator_pages import operator_of
@@ -47,6 +47,7 @@ def _page(request: Request, found: ConversationWhatIf, places: Places) -> Respon
         choices=_choices(found, language),
         found=found,
         verdict=verdict_of(found, language),
+        prompt_length=prompt_length_words(found, language),
         obstacles=obstacles_in_words(found, language),
         summary=summary_of(found, language),
         chart=what_if_chart_of(found.turns),

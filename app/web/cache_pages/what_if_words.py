@@ -45,7 +45,7 @@ class SumCells:
 
 
 def verdict_of(found: ConversationWhatIf, language: Language) -> tuple[str, ...]:
-    """Sentences: what was lost, what the clock would have cost, and what blocks would have."""
+    """Sentences: what was lost, what would have been with the clock, and what blocks would have computed more."""
     if not found.real.turns:
         return (language.gettext("No turn has reported what it read from the cache, so there is nothing to compare."),)
     sentences = [_lost_words(found.real, language)]
@@ -61,6 +61,28 @@ def verdict_of(found: ConversationWhatIf, language: Language) -> tuple[str, ...]
         else language.gettext("In blocks of 16 tokens it would have computed just as many tokens.")
     )
     return tuple(sentences)
+
+
+def prompt_length_words(found: ConversationWhatIf, language: Language) -> str:
+    """How much shorter or longer the prompts with the clock are; empty where they are not.
+
+    This moves the computed tokens, and has nothing to do with the cache.
+    """
+    longer = found.clock.prompt - found.real_compared.prompt
+    if not longer:
+        return ""
+    tokens = language.ngettext("%(n)s token", "%(n)s tokens", abs(longer))
+    if longer < 0:
+        return language.gettext(
+            "The prompts with the clock in the system prompt are shorter by %(tokens)s, because the questions are"
+            " without their time notes. That is no gain of the cache.",
+            tokens=tokens,
+        )
+    return language.gettext(
+        "The prompts with the clock in the system prompt are longer by %(tokens)s: the clock takes more tokens than"
+        " the time notes that it replaces.",
+        tokens=tokens,
+    )
 
 
 def obstacles_in_words(found: ConversationWhatIf, language: Language) -> tuple[tuple[str, str], ...]:
@@ -129,25 +151,18 @@ def _lost_words(real: Sums, language: Language) -> str:
 
 
 def _clock_words(found: ConversationWhatIf, language: Language) -> str:
-    """Of the whole conversation only where all of it was compared."""
+    """What it would have lost of the cache; of the whole conversation only where all of it was compared."""
     whole = len(found.compared) == found.comparable
     who = language.gettext("this conversation") if whole else language.gettext("the compared turns")
-    more = found.clock.computed - found.real_compared.computed
-    seconds = found.more_seconds(lambda turn: turn.clock)
-    amount = _amount(abs(more), None if seconds is None else abs(seconds), language)
-    if more > 0:
-        sentence = language.gettext(
-            "With the clock in the system prompt %(who)s would have computed %(amount)s more.", who=who, amount=amount
-        )
-    elif more < 0:
-        sentence = language.gettext(
-            "With the clock in the system prompt %(who)s would have computed %(amount)s less.", who=who, amount=amount
-        )
-    else:
-        sentence = language.gettext(
-            "With the clock in the system prompt %(who)s would have computed just as many tokens.", who=who
-        )
-    return sentence
+    lost = found.clock.lost
+    if not lost:
+        return language.gettext("With the clock in the system prompt %(who)s would have lost nothing.", who=who)
+    return language.gettext(
+        "With the clock in the system prompt %(who)s would have lost %(tokens)s of the cache%(time)s.",
+        who=who,
+        tokens=language.ngettext("%(n)s token", "%(n)s tokens", lost),
+        time=_in_brackets(found.clock.lost_seconds, language),
+    )
 
 
 def _amount(tokens: int, seconds: float | None, language: Language) -> str:
@@ -155,6 +170,11 @@ def _amount(tokens: int, seconds: float | None, language: Language) -> str:
         return language.ngettext("%(n)s token", "%(n)s tokens", tokens)
     time = language.seconds(round(seconds * 1000))
     return language.ngettext("%(n)s token (about %(time)s)", "%(n)s tokens (about %(time)s)", tokens, time=time)
+
+
+def _in_brackets(seconds: float | None, language: Language) -> str:
+    """Empty where no speed was measured."""
+    return "" if seconds is None else f" ({_about(seconds, language)})"
 
 
 def _about(seconds: float, language: Language) -> str:

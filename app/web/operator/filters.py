@@ -65,8 +65,12 @@ class Filters:
 def filters_of(request: Request) -> Filters:
     """From the address, for the time of the request. FilterError, which is answered with 400."""
     visit = visit_of(request)
-    given = {name: value for name in _FIELDS if (value := request.query_params.get(name, "").strip())}
-    return read_filters(given, house_of(request).clock(), visit.time_zone, visit.language)
+    return read_filters(given_of(request), house_of(request).clock(), visit.time_zone, visit.language)
+
+
+def given_of(request: Request) -> dict[str, str]:
+    """The filters of the address as they were typed, unchecked, without empty ones."""
+    return {name: value for name in _FIELDS if (value := request.query_params.get(name, "").strip())}
 
 
 def read_filters(given: Mapping[str, str], now: datetime, own_zone: str, language: Language) -> Filters:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -35,6 +35,16 @@ class SelectField:
     chosen: str
 
 
+@dataclass(frozen=True, slots=True)
+class EndField:
+    """One end of the period. `type` is that of the HTML field: what is no time can be kept as text only."""
+
+    name: str
+    label: str
+    value: str
+    type: Literal["datetime-local", "text"] = "datetime-local"
+
+
 async def frame_of(
     request: Request, filters: Filters, own: Sequence[SelectField] = (), *, compares: bool = False
 ) -> dict[str, Any]:
@@ -57,7 +67,13 @@ async def frame_of(
         "switches": switch_links(filters, kept, language)[0 if compares else 1 :],
         "chosen": chosen_links(filters, fields, kept, language),
         "fields": fields,
-        "ends": (_local(filters.given.get("from"), filters.zone), _local(filters.given.get("to"), filters.zone)),
+        "ends": (
+            EndField("from", language.gettext("From"), _local(filters.given.get("from"), filters.zone)),
+            EndField("to", language.gettext("To"), _local(filters.given.get("to"), filters.zone)),
+        ),
+        "kept_unseen": (),
+        "again": False,
+        "refused": None,
         "period": period_words(filters.selection, filters.zone, language),
         "period_before": None if before is None else period_words(before, filters.zone, language),
         "zone": zone_words(filters.selection.until, filters.zone),

@@ -90,7 +90,16 @@ def test_what_was_reported_is_the_real_column() -> None:
 
 @pytest.mark.parametrize(("cached", "in_whole_blocks"), [(0, 0), (15, 0), (16, 16), (46, 32), (48, 48)])
 def test_blocks_round_down_what_was_read(cached: int, in_whole_blocks: int) -> None:
-    assert in_blocks(Read(60, cached, 2)) == Read(60, in_whole_blocks, 2 + cached - in_whole_blocks)
+    read = in_blocks(Read(60, cached, 2), promised=True)
+    assert read == Read(60, in_whole_blocks, 2 + cached - in_whole_blocks)
+
+
+def test_a_turn_that_nothing_was_promised_of_loses_nothing_in_any_way() -> None:
+    """It may have read a system prompt that others had left."""
+    real = as_it_was(counted(9, 21))
+    assert real == Read(30, 21, 0)
+    assert in_blocks(real, promised=False) == Read(30, 16, 0)
+    assert read_alone(real, compared(30, 35, 9), promised=False) == Read(35, 9, 0)
 
 
 def test_only_a_base_turn_of_the_same_model_promises_anything() -> None:
@@ -137,8 +146,8 @@ def test_what_was_gone_would_have_been_gone_and_what_was_meant_is_not_lost() -> 
 
 
 def test_a_turn_without_a_base_keeps_what_it_shares_with_itself() -> None:
-    assert read_alone(Read(30, 12, 0), compared(30, 35, 9)) == Read(35, 9, 3)
-    assert read_alone(Read(30, 5, 0), compared(30, 35, 9)) == Read(35, 5, 0)
+    assert read_alone(Read(30, 12, 0), compared(30, 35, 9), promised=True) == Read(35, 9, 3)
+    assert read_alone(Read(30, 5, 0), compared(30, 35, 9), promised=True) == Read(35, 5, 0)
 
 
 @given(counts, counts, counts, counts, counts, counts, st.booleans(), st.booleans())
@@ -150,8 +159,8 @@ def test_every_read_adds_up(
     behind = turn(shortfall_tokens=short, fault=fault)
     base = turn(output_tokens=output or None)
     for read in (
-        in_blocks(real),
-        read_alone(real, comparison),
+        in_blocks(real, promised=True),
+        read_alone(real, comparison, promised=True),
         read_behind(behind, base, real, comparison, same_clock=same_clock),
     ):
         assert 0 <= read.cached < read.prompt

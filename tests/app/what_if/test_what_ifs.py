@@ -157,6 +157,17 @@ async def test_a_fault_stays_and_what_was_gone_is_not_read(house: House, anna: U
     assert turn.clock.cached == 3
 
 
+async def test_first_turn_loses_nothing_of_what_others_had_left(house: House, anna: UUID, clock: MovingClock) -> None:
+    conversation_id = await talk(house, anna, clock, turns=1)
+    async with house.database.write() as session:
+        first = (await session.scalars(select(Turn))).one()
+        first.input_tokens, first.cache_read_input_tokens = (first.input_tokens or 0) - 1, 1
+    turn = (await house.what_ifs.of_conversation(conversation_id)).turns[0]
+    assert turn.blocks is not None
+    assert turn.clock is not None
+    assert (turn.blocks.cached, turn.blocks.lost, turn.clock.lost) == (0, 0, 0)
+
+
 async def test_another_model_is_compared_with_nothing_but_itself(
     house: House, anna: UUID, clock: MovingClock, backend: ScriptedBackend
 ) -> None:

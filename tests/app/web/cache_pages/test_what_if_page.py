@@ -8,7 +8,13 @@ from uuid import UUID
 import pytest
 
 from app.web.cache_pages.what_if_chart import PLOT_HEIGHT, layers_of, what_if_chart_of
-from app.web.cache_pages.what_if_words import cells_of, obstacles_in_words, summary_of, verdict_of
+from app.web.cache_pages.what_if_words import (
+    cells_of,
+    obstacles_in_words,
+    prompt_length_words,
+    summary_of,
+    verdict_of,
+)
 from app.web.languages import load_languages
 from app.what_if import ConversationWhatIf, Obstacle, Read, TurnWhatIf
 from tests.app.web.figures import counted, figures
@@ -75,7 +81,8 @@ def test_worked_example_on_the_page(site: Site, mina: Visitor) -> None:
         ["137", "95", "42", "0", "4 of 4"], ["157", "70", "87", "40", "4 of 4"], ["137", "64", "73", "31", "4 of 4"],
     ]  # fmt: skip
     assert "As sent, nothing was lost in 4 turns." in page
-    assert "With the clock in the system prompt this conversation would have computed 45 tokens more." in page
+    assert "With the clock in the system prompt this conversation would have lost 40 tokens of the cache." in page
+    assert "The prompts with the clock in the system prompt are longer by 20 tokens:" in page
     assert "In blocks of 16 tokens it would have computed 31 tokens more." in page
     bars = re.findall(r'<rect class="(\w+)"[^>]*data-turn="4" data-way="(\w+)" data-tokens="(\d+)"', page)
     assert bars == [
@@ -92,7 +99,7 @@ def test_owner_sees_the_same_numbers_and_nobody_else_does(site: Site, mina: Visi
     path = worked_example(site, jun)
     script_comparisons(site.backend)
     own = jun.open(f"{path}/cache/what-if")
-    assert "would have computed 45 tokens more" in own.text
+    assert "would have lost 40 tokens of the cache" in own.text
     assert f'href="{path}/cache"' in own.text
     assert f'href="{path}/cache/what-if"' in jun.open(f"{path}/cache").text
     script_comparisons(site.backend)
@@ -168,22 +175,36 @@ def test_verdict_speaks_of_the_compared_turns_only_where_some_were_not() -> None
     left = tried(Read(1000, 900, 0), Obstacle.TIME_UP, 500)
     whole, part = (verdict_of(what_if(*turns), ENGLISH)[1] for turns in ((compared,), (compared, left)))
     assert whole == (
-        "With the clock in the system prompt this conversation would have computed 80 tokens (about 0.16 s) more."
+        "With the clock in the system prompt this conversation would have lost 80 tokens of the cache (about 0.16 s)."
     )
     assert part == whole.replace("this conversation", "the compared turns")
     korean = verdict_of(what_if(compared, left), KOREAN)
-    assert korean[1] == "시스템 프롬프트에 시각을 넣었다면 비교한 턴들은 토큰 80개(약 0.16초)를 더 계산했을 것입니다."
+    assert (
+        korean[1] == "시스템 프롬프트에 시각을 넣었다면 비교한 턴들은 캐시에서 토큰 80개를 잃었을 것입니다 (약 0.16초)."
+    )
     assert obstacles_in_words(what_if(compared, left), ENGLISH) == (
         ("1 turn", "the time for this page was over before their turn came."),
     )
 
 
-def test_verdict_when_nothing_or_less_would_have_been_computed() -> None:
-    same, less = (verdict_of(what_if(tried(Read(100, 90, 0), clock)), ENGLISH)[1] for clock in (
-        Read(100, 90, 0), Read(80, 75, 0),
-    ))  # fmt: skip
-    assert same.endswith("this conversation would have computed just as many tokens.")
-    assert less.endswith("this conversation would have computed 5 tokens less.")
+def test_shorter_prompts_are_no_praise_for_the_clock() -> None:
+    """It loses 30 tokens and computes 20 less, for its prompts are without notes."""
+    shorter = what_if(tried(Read(100, 40, 0), Read(70, 30, 30)))
+    said = verdict_of(shorter, ENGLISH)[1]
+    assert said == "With the clock in the system prompt this conversation would have lost 30 tokens of the cache."
+    assert prompt_length_words(shorter, ENGLISH).startswith(
+        "The prompts with the clock in the system prompt are shorter by 30 tokens, because the questions are without"
+    )
+    assert "토큰 30개만큼 짧습니다" in prompt_length_words(shorter, KOREAN)
+    assert all("less" not in sentence for sentence in verdict_of(shorter, ENGLISH))
+    untried = what_if(tried(Read(100, 90, 0), Obstacle.AWAY))
+    assert prompt_length_words(untried, ENGLISH) == ""
+
+
+def test_verdict_when_nothing_would_have_been_lost() -> None:
+    same = what_if(tried(Read(100, 90, 0), Read(100, 90, 0)))
+    assert verdict_of(same, ENGLISH)[1].endswith("this conversation would have lost nothing.")
+    assert prompt_length_words(same, ENGLISH) == ""
     lost = verdict_of(what_if(tried(Read(100, 50, 40), Obstacle.AWAY, 100)), ENGLISH)
     assert lost == (
         "As sent, 40 tokens (about 0.40 s) were lost.",

@@ -9,6 +9,7 @@ import pytest
 
 from app.doctor import APP, Finding, Report
 from app.settings import Backend
+from app.web.assets import STATIC_FOLDER
 from app.web.languages import load_languages
 from app.web.operator.backend_words import bar_of
 from app.web.operator.doctor_words import check_words, report_cells, state_words
@@ -35,6 +36,14 @@ def run_doctor(visitor: Visitor) -> str:
             return visitor.page.text
         time.sleep(0.025)
     raise TimeoutError("the doctor is still looking")
+
+
+def test_cached_has_the_colour_that_it_has_everywhere() -> None:
+    style = (STATIC_FOLDER / "css" / "recount.css").read_text()
+    rules = dict(re.findall(r"^(\.slots\S* \S+) \{ \w+: var\(--([\w-]+)\); \}$", style, re.MULTILINE))
+    assert rules[".slots .cached"] == rules[".slots-key .cached::before"] == "cached"
+    assert rules[".slots .live"] == rules[".slots-key .live::before"]
+    assert "new" not in rules.values()
 
 
 def test_a_backend_without_turns_and_inspection(mina: Visitor) -> None:

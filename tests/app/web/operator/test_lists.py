@@ -3,6 +3,7 @@
 import math
 import re
 from html import unescape
+from urllib.parse import urlencode
 
 import pytest
 
@@ -66,6 +67,40 @@ def test_form_of_the_filters_works_without_script(bad: Visitor) -> None:
     assert cells(page, "outcome") == ["restarted"] * 6
     own = {**fields, "from": "2020-01-01T00:00", "to": "2020-01-02T00:00"}
     assert "No turn fits." in bad.client.get("/operator/turns", params=own).text
+
+
+def test_form_is_shown_again_with_what_was_typed_and_the_problem_beside_it(bad: Visitor) -> None:
+    typed = {"from": "2026-11-30T10:00", "to": "2026-11-29T09:00", "outcome": "restarted"}
+    refused = bad.open(f"/operator/turns?{urlencode(typed)}&backend=east")
+    assert refused.status_code == 400
+    fields = bad.form("/operator/turns").fields
+    assert typed.items() <= fields.items()
+    assert '<option value="east" selected>' in refused.text
+    words = " ".join(refused.text.split())
+    start = 'name="from" value="2026-11-30T10:00" aria-invalid="true"> <span class="problem" role="alert">'
+    beside = re.search(rf"{start}([^<]+)", words)
+    assert beside is not None
+    assert "a time before the end of the period" in beside[1]
+    assert '<details class="filter-form" open>' in refused.text
+    mended = bad.client.get("/operator/turns", params={**fields, "from": "2020-01-01T00:00", "to": "2020-01-02T00:00"})
+    assert (mended.status_code, "No turn fits." in mended.text) == (200, True)
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("?from=yesterday%22&to=2026-11-29T09:00&zone=UTC", 'type="text" name="from" value="yesterday&#34;"'),
+        ("?from=2026-11-30T10:00%2B09:00&to=9999-12-31T23:59-12:00&zone=UTC", 'name="from" value="2026-11-30T01:00"'),
+        ("/turns?outcome=lost&model=m", '<option value="m" selected>'),
+        ("/conversations?sort=title&from=2026-11-29T09:00", 'name="from" value="2026-11-29T09:00"'),
+    ],
+)
+def test_entries_stay_whatever_is_refused(bad: Visitor, query: str, kept: str) -> None:
+    refused = bad.open(f"/operator{query}")
+    assert refused.status_code == 400
+    assert kept in " ".join(refused.text.split())
+    assert refused.text.count('role="alert"') == 1
+    assert "outcome=lost" not in refused.text
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from app.settings import Backend, Settings
 from app.web.operator.setting_words import DESCRIPTIONS
 from tests.app.web.conftest import OpenSite
 from tests.app.web.site import SETUP_CODE
+from tests.app.web.visitor import Visitor
 
 
 def shown(page: str, name: str) -> str:
@@ -35,9 +36,18 @@ def test_every_setting_is_shown_and_a_secret_is_only_set(open_site: OpenSite, ba
         assert secret not in page
 
 
+def test_names_in_descriptions_are_code(mina: Visitor) -> None:
+    page = mina.open("/operator/settings").text
+    assert "may read <code>/metrics</code>; empty means" in page
+    assert "in tokens (<code>max_tokens</code>)." in page
+    assert "people&#39;s conversations" in page
+    assert "`" not in page.split("<main")[1]
+
+
 def test_descriptions_are_all_in_the_catalog(open_site: OpenSite) -> None:
     fields = [*Settings.model_fields.values(), *Backend.model_fields.values()]
     assert {field.description for field in fields} == DESCRIPTIONS
     korean = open_site().set_up("ko").open("/operator/settings").text
     assert "가장 긴 메시지의 글자 수." in korean
+    assert "베어러 토큰으로 보내면 <code>/metrics</code>를 읽을 수" in korean
     assert "Longest message, in characters." not in korean
