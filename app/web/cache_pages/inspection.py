@@ -29,7 +29,7 @@ async def inspect(request: Request, figures: TurnFigures, *, readable: bool) -> 
     language, inspections = visit_of(request).language, house_of(request).inspections
     shown = await inspections.tokens(figures.backend, figures.backend_message_id)
     if isinstance(shown, Missing):
-        return Inspection(missing=missing_words(shown, language))
+        return Inspection(missing=_no_strip_words(shown, figures, language))
     form = read_form(request.query_params, shown.kv_tokens, language)
     row = await _attention(inspections, figures, form.asked) if form.asked else None
     missing = None
@@ -66,6 +66,19 @@ def missing_words(reason: Missing, language: Language) -> str:
         Missing.REFUSED: language.gettext("The model server does not show its tokens with the key that it was given."),
         Missing.UNREACHABLE: language.gettext("The model server did not answer in time."),
     }[reason]
+
+
+def _no_strip_words(reason: Missing, figures: TurnFigures, language: Language) -> str:
+    """A turn that has not ended has no strip yet, which is nobody's fault; numbers are stored when it ends."""
+    if figures.live and reason in (Missing.NO_MESSAGE, Missing.NOT_KNOWN):
+        return language.gettext(
+            "The answer is still being written. Its tokens are shown here when the turn has ended, if the model server"
+            " shows them."
+        )
+    if figures.live:
+        return missing_words(reason, language)
+    stored = language.gettext("The numbers above were stored when the turn ended.")
+    return f"{missing_words(reason, language)} {stored}"
 
 
 async def _attention(inspections: Inspections, figures: TurnFigures, asked: Asked) -> AttentionRow | Missing:
