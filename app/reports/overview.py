@@ -174,7 +174,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class RankedConversation:
-    """`main_cause` is the fault that lost most; None where nothing was lost."""
+    """`main_cause` is the fault that lost most; None where nothing was lost. `deleted`: only its numbers are left."""
 
     id: UUID
     reference: str
@@ -187,6 +187,7 @@ class RankedConversation:
     main_cause: Outcome | None
     slowest_first_token_ms: int | None
     last_turn_at: datetime
+    deleted: bool
 
 
 @dataclass(frozen=True, slots=True)

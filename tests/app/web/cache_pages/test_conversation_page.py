@@ -175,6 +175,16 @@ def test_deleted_conversation_keeps_its_numbers_for_operators_only(site: Site, m
     page = mina.open(f"/operator{path}")
     assert page.status_code == 200
     assert len(table_of(page.text)) == 1
+    assert "The texts of this conversation were deleted; its numbers stay." in page.text
+    turn = page.text.split('href="/operator/turns/')[1].split('"')[0]
+    shown = mina.open(f"/operator/turns/{turn}").text
+    assert "The texts of this turn were deleted; its numbers stay." in shown
+    assert "never got an answer" not in shown
+    other = site.ask(mina, "Two")
+    assert "were deleted" not in mina.open(f"/operator{other}").text
+    tagged = re.findall(r'/operator(/conversations/[0-9a-f-]+)\?[^>]*>[^<]*</a>( <span class="tag">deleted)?',
+                        mina.open("/operator/conversations?range=all").text)  # fmt: skip
+    assert {(link, bool(tag)) for link, tag in tagged} == {(path, True), (other, False)}
     assert mina.open(f"{path}/cache").status_code == 404
 
 
