@@ -78,6 +78,15 @@ def test_attention_is_asked_for_by_form_and_sums_to_one(showing: Site, owner: Vi
     ]  # fmt: skip
 
 
+def test_every_link_of_the_strip_can_be_followed(showing: Site, owner: Visitor) -> None:
+    both = talk(showing, owner, prompts=("Be terse.",))
+    page = owner.open(f"/operator/turns/{both.last}").text
+    links = re.findall(r'<li class="token.*?href="[^?"]*\?position=(\d+)[^"]*"', page, re.DOTALL)
+    assert links == ["0", "1", "2", "3", "4", "5"]  # The last of the seven tokens has no KV.
+    assert page.count("Without KV: nothing was computed after it") == 1
+    assert owner.open(f"/operator/turns/{both.last}?position=5").status_code == 200
+
+
 def test_wrong_value_is_refused_with_its_field_and_kept(showing: Site, owner: Visitor) -> None:
     both = talk(showing, owner, prompts=("Be terse.",))
     wrong = {
