@@ -102,6 +102,25 @@ def stop_in_the_middle(site: Site, mina: Visitor, path: str, *steps: Event) -> N
     gate.open()
 
 
+def sums_of_the_shortfall(page: str) -> tuple[str, dict[str, str]]:
+    """The sum of the column, and those of its parts."""
+    cell = page.split('data-total="shortfall">')[1].split("</td>")[0]
+    return cell.split("<")[0].strip(), dict(re.findall(r'data-part="([\w-]+)">\s*[\w ]+: ([\d,]+)', cell))
+
+
+def test_sum_under_the_shortfall_is_that_of_its_column(site: Site, mina: Visitor) -> None:
+    path = site.ask(mina, "One")
+    for text in ("Two", "Three", "Four", "Five"):
+        site.ask(mina, text, path)
+    turns = [str(UUID(row[0])) for row in site.rows("SELECT id FROM turns ORDER BY id")]
+    tell(site, turns[1], shortfall_tokens=84, outcome="history_trimmed", fault=False)
+    tell(site, turns[2], shortfall_tokens=157, outcome="unknown", fault=False)
+    tell(site, turns[3], shortfall_tokens=230, outcome="evicted", fault=True)
+    tell(site, turns[4], shortfall_tokens=303, outcome="restarted", fault=True)
+    page = mina.open(f"/operator{path}").text
+    assert sums_of_the_shortfall(page) == ("774", {"lost": "533", "on-purpose": "84", "rounding": "157"})
+
+
 def test_page_tells_what_was_computed_again_on_purpose(site: Site, mina: Visitor) -> None:
     both = talk(site, mina)
     missed = site.rows("SELECT max(shortfall_tokens) FROM turns")[0][0]
@@ -113,7 +132,7 @@ def test_page_tells_what_was_computed_again_on_purpose(site: Site, mina: Visitor
     assert "The system prompt was edited." in page
     assert f"Nothing lost in 2 turns; {missed} tokens computed again on purpose." in page
     assert re.search(rf'<rect class="on-purpose"[^>]*data-turn="2" data-tokens="{missed}"', page)
-    assert re.search(r'data-total="shortfall">\s*0', page)
+    assert sums_of_the_shortfall(page) == (str(missed), {"lost": "0", "on-purpose": str(missed), "rounding": "0"})
     assert '<rect class="lost"' not in page
 
 
@@ -243,17 +262,18 @@ def test_cells_name_minimum_and_errors() -> None:
     assert cells.at.endswith("9:00:00\u202fPM KST")
 
 
-def test_changed_system_prompt_is_no_shortfall() -> None:
+def test_changed_system_prompt_is_lost_on_purpose() -> None:
     edited = counted(1300, 100, expected_read_tokens=1389, shortfall_tokens=1289, outcome=Outcome.SYSTEM_PROMPT_EDITED)
-    missed = counted(60, 30, expected_read_tokens=40, shortfall_tokens=10)
+    missed = counted(60, 30, expected_read_tokens=40, shortfall_tokens=10, outcome=Outcome.EVICTED, fault=True)
     totals = totals_of([edited, missed, counted(16, 0)])
-    assert (totals.shortfall, totals.on_purpose) == (Total(10, 2), Total(1289, 1))
+    assert (totals.shortfall, totals.on_purpose) == (Total(1299, 2), Total(1289, 1))
+    assert (totals.lost, totals.rounding) == (Total(10, 3), Total(None, 0))
     english, korean = (cells_of(row(2, edited), load_languages()[tag], "UTC").shortfall for tag in ("en", "ko"))
     assert english == "1,289 on purpose: system prompt changed"
     assert korean == "1,289 의도됨: 시스템 프롬프트 변경"
 
 
-def test_another_model_is_no_shortfall() -> None:
+def test_another_model_is_lost_on_purpose() -> None:
     switched = counted(1300, 0, expected_read_tokens=1289, shortfall_tokens=1289, outcome=Outcome.MODEL_SWITCHED)
     assert totals_of([switched]).on_purpose == Total(1289, 1)
     english, korean = (cells_of(row(2, switched), load_languages()[tag], "UTC").shortfall for tag in ("en", "ko"))
