@@ -254,6 +254,16 @@ def test_marks_of_the_turns_in_between_stand_in_the_table_too(site: Site, mina: 
     ]  # fmt: skip
 
 
+def test_no_mark_of_the_chart_is_the_point_of_a_first_token(site: Site, mina: Visitor) -> None:
+    path = site.ask(mina, "One")
+    legend, drawing = mina.open(f"/operator{path}").text.split("<figcaption>")[1].split("</figcaption>")
+    shapes = re.findall(r'<svg class="mark (\w+)".*?<(path|circle) ([^>]*)/>', legend, re.DOTALL)
+    assert [(mark, shape) for mark, shape, _ in shapes] == [("idle", "path"), ("cut", "path"), ("serving", "path")]
+    assert len({drawn for _, _, drawn in shapes}) == 3
+    points = re.findall(r'<circle class="([\w-]+)"', legend + drawing)
+    assert points == ["first-token", "first-token"]  # Its key, and the one of the only turn.
+
+
 def test_cells_name_minimum_and_errors() -> None:
     turn = counted(40, 16, 4, expected_read_tokens=30, expected_is_minimum=True, shortfall_tokens=14, status="failed",
                    stop_reason=None, error_type="overloaded", time_to_first_token_ms=500, duration_ms=1500)  # fmt: skip
