@@ -215,7 +215,10 @@ class ErrorCount:
 
 @dataclass(frozen=True, slots=True)
 class ListedTurn:
-    """One turn of the selection, for the list of all turns of a problem."""
+    """One turn of the selection, for the list of all turns of a problem.
+
+    `expected_is_minimum`: at least so many were expected, so that more may have come from the cache.
+    """
 
     id: UUID
     conversation_id: UUID | None
@@ -229,6 +232,7 @@ class ListedTurn:
     prompt_tokens: int | None
     cached_tokens: int | None
     expected_tokens: int | None
+    expected_is_minimum: bool
     shortfall_tokens: int | None
     first_token_ms: int | None
     created_at: datetime

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Select, and_, func, select
+from sqlalchemy import ColumnElement, Select, and_, false, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.cache_outcomes import Group, Outcome
@@ -26,6 +26,7 @@ _COLUMNS: Final = (
     PROMPT,
     CACHED,
     Turn.expected_read_tokens,
+    func.coalesce(Turn.expected_is_minimum, false()),
     Turn.shortfall_tokens,
     Turn.time_to_first_token_ms,
     Turn.created_at,

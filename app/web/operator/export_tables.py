@@ -103,6 +103,7 @@ TURNS: Final = Table[ListedTurn](
         ("cached_tokens", lambda row: row.cached_tokens),
         ("computed_tokens", lambda row: _difference(row.prompt_tokens, row.cached_tokens)),
         ("expected_tokens", lambda row: row.expected_tokens),
+        ("expected_is_minimum", lambda row: row.expected_is_minimum),
         ("shortfall_tokens", lambda row: row.shortfall_tokens),
         ("lost_tokens", lambda row: _lost(row.outcome, row.shortfall_tokens)),
         ("first_token_ms", lambda row: row.first_token_ms),
