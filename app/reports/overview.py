@@ -217,7 +217,8 @@ class ErrorCount:
 class ListedTurn:
     """One turn of the selection, for the list of all turns of a problem.
 
-    `expected_is_minimum`: at least so many were expected, so that more may have come from the cache.
+    `expected_is_minimum`: at least so many were expected, so that more may have come from the cache. `lost_tokens`: 0
+    where it could lose nothing, None where it has not ended or not reported.
     """
 
     id: UUID
@@ -234,6 +235,7 @@ class ListedTurn:
     expected_tokens: int | None
     expected_is_minimum: bool
     shortfall_tokens: int | None
+    lost_tokens: int | None
     first_token_ms: int | None
     created_at: datetime
 

@@ -10,7 +10,7 @@ from app.cache_outcomes import Group, Outcome
 from app.conversations.figures import outcome_of
 from app.models import Conversation, Turn, User
 from app.reports.marks import TurnMark
-from app.reports.measures import CACHED, PROMPT, chosen
+from app.reports.measures import CACHED, LOST, PROMPT, chosen
 from app.reports.overview import ErrorCount, ListedTurn, Selection, TurnPage
 
 _COLUMNS: Final = (
@@ -28,6 +28,7 @@ _COLUMNS: Final = (
     Turn.expected_read_tokens,
     func.coalesce(Turn.expected_is_minimum, false()),
     Turn.shortfall_tokens,
+    LOST,
     Turn.time_to_first_token_ms,
     Turn.created_at,
 )
