@@ -16,7 +16,7 @@ from app.reports.figures import ConversationReport, TurnReport, TurnRow
 async def conversation_report(session: AsyncSession, named: ColumnElement[bool]) -> ConversationReport:
     """NotFound."""
     query = (
-        select(Conversation.id, Conversation.reference, Conversation.active_leaf_id, User.name)
+        select(Conversation.id, Conversation.reference, Conversation.active_leaf_id, Conversation.deleted_at, User.name)
         .join(User, User.id == Conversation.owner_id)
         .where(named)
     )
@@ -33,6 +33,7 @@ async def conversation_report(session: AsyncSession, named: ColumnElement[bool])
         turns=rows_of(turns),
         backend=reached[-1].backend if reached else None,
         branches=await branches_of(session, found.id, found.active_leaf_id, turns),
+        deleted=found.deleted_at is not None,
     )
 
 
@@ -59,6 +60,7 @@ async def turn_report(session: AsyncSession, turn_id: UUID) -> TurnReport:
         next_id=rows[place + 1].figures.id if place + 1 < len(rows) else None,
         server_outcome=turn.server_outcome,
         server_expected_tokens=turn.server_expected_tokens,
+        texts_deleted=turn.conversation_id is not None and turn.user_message_id is None,
     )
 
 

@@ -37,7 +37,10 @@ class BranchRow:
 
 @dataclass(frozen=True, slots=True)
 class ConversationReport:
-    """`model` and `backend` are those of the newest turn that reached a backend. Turns are those of all branches."""
+    """`model` and `backend` are those of the newest turn that reached a backend. Turns are those of all branches.
+
+    `deleted`: its texts are gone, and only these numbers are left.
+    """
 
     id: UUID
     reference: str
@@ -46,6 +49,7 @@ class ConversationReport:
     turns: tuple[TurnRow, ...]
     backend: str | None
     branches: tuple[BranchRow, ...]
+    deleted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class TurnReport:
     """One turn with its neighbours in the conversation; without a conversation it stands alone.
 
     `base` is the turn whose KV it could read. `server_outcome` is the model server's own word, and
-    `server_expected_tokens` what it had expected to read.
+    `server_expected_tokens` what it had expected to read. `texts_deleted`: with them went what its server knew it by.
     """
 
     row: TurnRow
@@ -65,3 +69,4 @@ class TurnReport:
     next_id: UUID | None
     server_outcome: str | None
     server_expected_tokens: int | None
+    texts_deleted: bool

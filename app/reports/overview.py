@@ -174,7 +174,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class RankedConversation:
-    """`main_cause` is the fault that lost most; None where nothing was lost."""
+    """`main_cause` is the fault that lost most; None where nothing was lost. `deleted`: only its numbers are left."""
 
     id: UUID
     reference: str
@@ -187,6 +187,7 @@ class RankedConversation:
     main_cause: Outcome | None
     slowest_first_token_ms: int | None
     last_turn_at: datetime
+    deleted: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +215,11 @@ class ErrorCount:
 
 @dataclass(frozen=True, slots=True)
 class ListedTurn:
-    """One turn of the selection, for the list of all turns of a problem."""
+    """One turn of the selection, for the list of all turns of a problem.
+
+    `expected_is_minimum`: at least so many were expected, so that more may have come from the cache. `lost_tokens`: 0
+    where it could lose nothing, None where it has not ended or not reported.
+    """
 
     id: UUID
     conversation_id: UUID | None
@@ -228,7 +233,9 @@ class ListedTurn:
     prompt_tokens: int | None
     cached_tokens: int | None
     expected_tokens: int | None
+    expected_is_minimum: bool
     shortfall_tokens: int | None
+    lost_tokens: int | None
     first_token_ms: int | None
     created_at: datetime
 

@@ -107,7 +107,7 @@ async def _figures(session: AsyncSession, selection: Selection, ids: Sequence[UU
         .subquery()
     )
     query = (
-        select(sums, Conversation.reference, User.name)
+        select(sums, Conversation.reference, Conversation.deleted_at, User.name)
         .join(Conversation, Conversation.id == sums.c.conversation_id)
         .join(User, User.id == Conversation.owner_id)
     )
@@ -131,6 +131,7 @@ def _ranked(row: Any, cause: Outcome | None) -> RankedConversation:
         main_cause=cause,
         slowest_first_token_ms=row.slowest,
         last_turn_at=row.last_turn_at,
+        deleted=row.deleted_at is not None,
     )
 
 

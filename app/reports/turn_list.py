@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Select, and_, func, select
+from sqlalchemy import ColumnElement, Select, and_, false, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.cache_outcomes import Group, Outcome
 from app.conversations.figures import outcome_of
 from app.models import Conversation, Turn, User
 from app.reports.marks import TurnMark
-from app.reports.measures import CACHED, PROMPT, chosen
+from app.reports.measures import CACHED, LOST, PROMPT, chosen
 from app.reports.overview import ErrorCount, ListedTurn, Selection, TurnPage
 
 _COLUMNS: Final = (
@@ -26,7 +26,9 @@ _COLUMNS: Final = (
     PROMPT,
     CACHED,
     Turn.expected_read_tokens,
+    func.coalesce(Turn.expected_is_minimum, false()),
     Turn.shortfall_tokens,
+    LOST,
     Turn.time_to_first_token_ms,
     Turn.created_at,
 )

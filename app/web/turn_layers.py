@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from app.cache_outcomes import Group
+from app.cache_outcomes import Group, Outcome
 from app.conversations.figures import TurnFigures
 
 ROUNDING = frozenset({Group.GRANULARITY, Group.UNKNOWN})
@@ -32,7 +32,10 @@ def layers_of(figures: TurnFigures) -> Layers | None:
 
 
 def lost_tokens(figures: TurnFigures) -> int | None:
-    """The shortfall of a fault; 0 for every other turn that has reported, None for one that has not."""
-    if figures.prompt_tokens is None or figures.cached_tokens is None:
+    """The shortfall of a fault; 0 for every other ended turn that has reported, also for a first one, which has none.
+
+    None for one that has not ended or not reported, as in the sums of the reports.
+    """
+    if figures.prompt_tokens is None or figures.cached_tokens is None or figures.outcome is Outcome.PENDING:
         return None
-    return figures.shortfall_tokens or 0 if figures.fault else 0
+    return figures.shortfall_tokens if figures.fault else 0

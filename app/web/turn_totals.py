@@ -1,6 +1,6 @@
 """The sums under a conversation's turn table, each with the number of turns that it covers; pure.
 
-What was computed again on purpose, as where the owner has changed the model, is no shortfall: it has a sum of its own.
+A shortfall has three reasons with a sum each: a fault lost it, it was on purpose, or it is rounding or unknown.
 """
 
 from collections.abc import Callable, Sequence
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from app.cache_outcomes import Group
 from app.conversations.figures import TurnFigures
+from app.web.turn_layers import ROUNDING, lost_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,8 @@ class Total:
 class TurnTotals:
     """The `rate` parts are summed over the turns that have both, so it is a share of tokens, not of turns.
 
-    `on_purpose` covers only the turns whose outcome says so.
+    `shortfall` = `lost` + `on_purpose` + `rounding`; the last two cover only the turns whose outcome says so,
+    and `lost` also those that could lose nothing.
     """
 
     turns: int
@@ -32,7 +34,9 @@ class TurnTotals:
     written: Total
     expected: Total
     shortfall: Total
+    lost: Total
     on_purpose: Total
+    rounding: Total
     rate_cached: int
     rate_prompt: int
     rate_covered: int
@@ -51,8 +55,10 @@ def totals_of(turns: Sequence[TurnFigures]) -> TurnTotals:
         computed=_total(turns, lambda turn: turn.computed_tokens),
         written=_total(turns, lambda turn: turn.output_tokens),
         expected=_total(turns, lambda turn: turn.expected_read_tokens),
-        shortfall=_total(turns, unwanted_shortfall),
+        shortfall=_total(turns, lambda turn: turn.shortfall_tokens),
+        lost=_total(turns, lost_tokens),
         on_purpose=_total(turns, shortfall_on_purpose),
+        rounding=_total(turns, lambda turn: turn.shortfall_tokens if turn.outcome.group in ROUNDING else None),
         rate_cached=sum(cached for cached, _ in both),
         rate_prompt=sum(prompt for _, prompt in both),
         rate_covered=len(both),
@@ -62,11 +68,6 @@ def totals_of(turns: Sequence[TurnFigures]) -> TurnTotals:
 def shortfall_on_purpose(turn: TurnFigures) -> int | None:
     """In tokens; None for a turn whose outcome is another one."""
     return turn.shortfall_tokens if turn.outcome.group is Group.ON_PURPOSE else None
-
-
-def unwanted_shortfall(turn: TurnFigures) -> int | None:
-    """In tokens; 0 where all that is missing is missing on purpose, None where it is not known."""
-    return 0 if shortfall_on_purpose(turn) is not None else turn.shortfall_tokens
 
 
 def _total(turns: Sequence[TurnFigures], figure: Callable[[TurnFigures], int | None]) -> Total:

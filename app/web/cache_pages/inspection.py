@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from starlette.requests import Request
 
 from app.conversations.figures import TurnFigures
+from app.reports import TurnReport
 from app.turns.inspections import Inspections, Missing
 from app.web.cache_pages.attention import TOP, Asked, AttentionForm, AttentionView, beyond, read_form, refusal, view_of
 from app.web.cache_pages.strip import Strip, strip_of
@@ -24,12 +25,13 @@ class Inspection:
     problem: str | None = None
 
 
-async def inspect(request: Request, figures: TurnFigures, *, readable: bool) -> Inspection:
+async def inspect(request: Request, report: TurnReport, *, readable: bool) -> Inspection:
     """Of a server that shows nothing, or does not answer in time, only the reason is known."""
+    figures = report.row.figures
     language, inspections = visit_of(request).language, house_of(request).inspections
     shown = await inspections.tokens(figures.backend, figures.backend_message_id)
     if isinstance(shown, Missing):
-        return Inspection(missing=missing_words(shown, language))
+        return Inspection(missing=_no_strip_words(shown, report, language))
     form = read_form(request.query_params, shown.kv_tokens, language)
     row = await _attention(inspections, figures, form.asked) if form.asked else None
     missing = None
@@ -66,6 +68,22 @@ def missing_words(reason: Missing, language: Language) -> str:
         Missing.REFUSED: language.gettext("The model server does not show its tokens with the key that it was given."),
         Missing.UNREACHABLE: language.gettext("The model server did not answer in time."),
     }[reason]
+
+
+def _no_strip_words(reason: Missing, report: TurnReport, language: Language) -> str:
+    """A turn that has not ended has no strip yet, which is nobody's fault; numbers are stored when it ends."""
+    if report.texts_deleted:
+        return language.gettext("The texts of this turn were deleted; its numbers stay.")
+    figures = report.row.figures
+    if figures.live and reason in (Missing.NO_MESSAGE, Missing.NOT_KNOWN):
+        return language.gettext(
+            "The answer is still being written. Its tokens are shown here when the turn has ended, if the model server"
+            " shows them."
+        )
+    if figures.live:
+        return missing_words(reason, language)
+    stored = language.gettext("The numbers above were stored when the turn ended.")
+    return f"{missing_words(reason, language)} {stored}"
 
 
 async def _attention(inspections: Inspections, figures: TurnFigures, asked: Asked) -> AttentionRow | Missing:

@@ -25,7 +25,8 @@ _VISIBLE: Final = {"\n": "↵", "\t": "⇥", "\r": "␍"}
 class StripToken:
     """`level` is how much the chosen position looks there: 0 for not among the first, up to 3.
 
-    `id` and `text` are None for a reader who may not read.
+    `id` and `text` are None for a reader who may not read. `has_kv`: it was computed, so that one can ask where it
+    looks; of the last generated token nobody computes it.
     """
 
     position: int
@@ -35,6 +36,7 @@ class StripToken:
     level: int
     asking: bool
     diverged: bool
+    has_kv: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,7 @@ def strip_of(
             level=_level(weights.get(each.position), heaviest),
             asking=each.position == asking,
             diverged=each.position == diverged,
+            has_kv=each.position < shown.kv_tokens,
         )
 
     return Strip(

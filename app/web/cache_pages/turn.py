@@ -36,7 +36,7 @@ async def own_turn(request: Request) -> Response:
 async def _page(request: Request, report: TurnReport, places: Places, *, readable: bool) -> Response:
     house, visit = house_of(request), visit_of(request)
     language, row = visit.language, report.row
-    inspection = await inspect(request, row.figures, readable=readable)
+    inspection = await inspect(request, report, readable=readable)
     kv_tokens = row.kv_tokens_at_end
     return pages_of(request).response(
         request,

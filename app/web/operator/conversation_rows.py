@@ -30,6 +30,7 @@ class ConversationRow:
     main_cause: str
     slowest: str
     last_turn: str
+    deleted: bool
 
 
 def rows_of(
@@ -54,6 +55,7 @@ def _row(each: RankedConversation, filters: Filters, language: Language, sort: s
         main_cause=NONE if each.main_cause is None else outcome_words(each.main_cause, language).name,
         slowest=NONE if slowest is None else language.seconds(slowest),
         last_turn=short_moment(each.last_turn_at, filters.zone, language),
+        deleted=each.deleted,
     )
 
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from app.cache_outcomes import Outcome
 from app.reports import TurnRow
 from app.reports.overview import Bucket, ErrorCount, ListedTurn, Problem, RankedConversation
 from app.web.operator.backend_rows import BackendState
 from app.web.table_files import Table
+from app.web.turn_layers import lost_tokens
 from inference_client.inspection import CacheState
 
 
@@ -103,8 +103,9 @@ TURNS: Final = Table[ListedTurn](
         ("cached_tokens", lambda row: row.cached_tokens),
         ("computed_tokens", lambda row: _difference(row.prompt_tokens, row.cached_tokens)),
         ("expected_tokens", lambda row: row.expected_tokens),
+        ("expected_is_minimum", lambda row: row.expected_is_minimum),
         ("shortfall_tokens", lambda row: row.shortfall_tokens),
-        ("lost_tokens", lambda row: _lost(row.outcome, row.shortfall_tokens)),
+        ("lost_tokens", lambda row: row.lost_tokens),
         ("first_token_ms", lambda row: row.first_token_ms),
     )
 )
@@ -176,7 +177,7 @@ CONVERSATION_TURNS: Final = Table[TurnRow](
         ("expected_tokens", lambda row: row.figures.expected_read_tokens),
         ("expected_is_minimum", lambda row: row.figures.expected_is_minimum),
         ("shortfall_tokens", lambda row: row.figures.shortfall_tokens),
-        ("lost_tokens", lambda row: _lost(row.figures.outcome, row.figures.shortfall_tokens)),
+        ("lost_tokens", lambda row: lost_tokens(row.figures)),
         ("law_mismatch", lambda row: row.figures.law_mismatch),
         ("output_tokens", lambda row: row.figures.output_tokens),
         ("kv_tokens_at_end", lambda row: row.kv_tokens_at_end),
@@ -195,10 +196,3 @@ CONVERSATION_TURNS: Final = Table[TurnRow](
 
 def _difference(whole: int | None, part: int | None) -> int | None:
     return None if whole is None or part is None else whole - part
-
-
-def _lost(outcome: Outcome, shortfall: int | None) -> int | None:
-    """Unknown where the shortfall is; 0 where it was no fault."""
-    if shortfall is None or outcome is Outcome.PENDING:
-        return None
-    return shortfall if outcome.is_fault else 0

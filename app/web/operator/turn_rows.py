@@ -63,7 +63,7 @@ def _row(
         missed=_missed(turn.outcome.group),
         prompt=reported(turn.prompt_tokens),
         cached=reported(turn.cached_tokens),
-        expected=known(turn.expected_tokens),
+        expected=_expected(turn, language),
         shortfall=known(turn.shortfall_tokens),
         first_token=NONE if turn.first_token_ms is None else language.seconds(turn.first_token_ms),
         backend=turn.backend or NONE,
@@ -77,6 +77,13 @@ def _absence(turn: ListedTurn, language: Language) -> str:
     if turn.outcome is Outcome.NOT_SENT:
         return language.gettext("not sent")
     return language.gettext("not reported")
+
+
+def _expected(turn: ListedTurn, language: Language) -> str:
+    if turn.expected_tokens is None:
+        return NONE
+    sign = "≥ " if turn.expected_is_minimum else ""
+    return sign + language.number(turn.expected_tokens)
 
 
 def _missed(group: Group) -> str:

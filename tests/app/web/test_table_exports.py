@@ -107,6 +107,24 @@ def test_totals_of_the_export_are_those_of_sql(site: Site, mina: Visitor, lossy:
     assert [row["outcome"] for row in rows if row["status"] == "running"] == ["pending"]
 
 
+def test_lost_tokens_of_turns_cover_what_the_ranking_covers(site: Site, mina: Visitor, lossy: str) -> None:
+    (ranked,) = [row for row in lines(mina, "/operator/export/conversations.jsonl") if row["lost_tokens"]]
+    assert (ranked["lost_tokens"], ranked["lost_known_turns"]) == (7, 3)
+    listed = [row for row in lines(mina, "/operator/export/turns.jsonl") if row["reference"] == ranked["reference"]]
+    own = lines(mina, f"{lossy}/cache/turns.jsonl")
+    assert [row["lost_tokens"] for row in own] == [row["lost_tokens"] for row in reversed(listed)] == [0, 0, 7]
+
+
+def test_expectation_that_is_a_minimum_is_told_as_one(site: Site, mina: Visitor, lossy: str) -> None:
+    site.rows("UPDATE turns SET expected_is_minimum = 1 WHERE outcome = 'evicted'")
+    rows = lines(mina, "/operator/export/turns.jsonl")
+    assert {row["outcome"]: row["expected_is_minimum"] for row in rows} == {
+        "evicted": True, "hit": False, "first_turn": False, "not_reported": False,
+    }  # fmt: skip
+    page = mina.open("/operator/turns").text
+    assert re.findall(r'data-cell="expected">\s*([^<]*?)\s*</td>', page).count("≥ 12") == 1
+
+
 def test_filters_are_those_of_the_pages(site: Site, mina: Visitor, lossy: str) -> None:
     turns = "/operator/export/turns.jsonl?range=1h"
     assert [row["outcome"] for row in lines(mina, f"{turns}&outcome=evicted")] == ["evicted"]

@@ -102,6 +102,26 @@ def stop_in_the_middle(site: Site, mina: Visitor, path: str, *steps: Event) -> N
     gate.open()
 
 
+def sums_of_the_shortfall(page: str) -> tuple[str, dict[str, str]]:
+    """The sum of the column, and those of its parts."""
+    cell = page.split('data-total="shortfall">')[1].split("</td>")[0]
+    return cell.split("<")[0].strip(), dict(re.findall(r'data-part="([\w-]+)">\s*[\w ]+: ([\d,]+)', cell))
+
+
+def test_sum_under_the_shortfall_is_that_of_its_column(site: Site, mina: Visitor) -> None:
+    path = site.ask(mina, "One")
+    for text in ("Two", "Three", "Four", "Five"):
+        site.ask(mina, text, path)
+    turns = [str(UUID(row[0])) for row in site.rows("SELECT id FROM turns ORDER BY id")]
+    tell(site, turns[1], shortfall_tokens=84, outcome="history_trimmed", fault=False)
+    tell(site, turns[2], shortfall_tokens=157, outcome="unknown", fault=False)
+    tell(site, turns[3], shortfall_tokens=230, outcome="evicted", fault=True)
+    tell(site, turns[4], shortfall_tokens=303, outcome="restarted", fault=True)
+    page = mina.open(f"/operator{path}").text
+    assert "lost: 533 (5 of 5)" in page  # The first turn could lose nothing.
+    assert sums_of_the_shortfall(page) == ("774", {"lost": "533", "on-purpose": "84", "rounding": "157"})
+
+
 def test_page_tells_what_was_computed_again_on_purpose(site: Site, mina: Visitor) -> None:
     both = talk(site, mina)
     missed = site.rows("SELECT max(shortfall_tokens) FROM turns")[0][0]
@@ -113,7 +133,7 @@ def test_page_tells_what_was_computed_again_on_purpose(site: Site, mina: Visitor
     assert "The system prompt was edited." in page
     assert f"Nothing lost in 2 turns; {missed} tokens computed again on purpose." in page
     assert re.search(rf'<rect class="on-purpose"[^>]*data-turn="2" data-tokens="{missed}"', page)
-    assert re.search(r'data-total="shortfall">\s*0', page)
+    assert sums_of_the_shortfall(page) == (str(missed), {"lost": "0", "on-purpose": str(missed), "rounding": "0"})
     assert '<rect class="lost"' not in page
 
 
@@ -175,6 +195,16 @@ def test_deleted_conversation_keeps_its_numbers_for_operators_only(site: Site, m
     page = mina.open(f"/operator{path}")
     assert page.status_code == 200
     assert len(table_of(page.text)) == 1
+    assert "The texts of this conversation were deleted; its numbers stay." in page.text
+    turn = page.text.split('href="/operator/turns/')[1].split('"')[0]
+    shown = mina.open(f"/operator/turns/{turn}").text
+    assert "The texts of this turn were deleted; its numbers stay." in shown
+    assert "never got an answer" not in shown
+    other = site.ask(mina, "Two")
+    assert "were deleted" not in mina.open(f"/operator{other}").text
+    tagged = re.findall(r'/operator(/conversations/[0-9a-f-]+)\?[^>]*>[^<]*</a>( <span class="tag">deleted)?',
+                        mina.open("/operator/conversations?range=all").text)  # fmt: skip
+    assert {(link, bool(tag)) for link, tag in tagged} == {(path, True), (other, False)}
     assert mina.open(f"{path}/cache").status_code == 404
 
 
@@ -225,6 +255,16 @@ def test_marks_of_the_turns_in_between_stand_in_the_table_too(site: Site, mina: 
     ]  # fmt: skip
 
 
+def test_no_mark_of_the_chart_is_the_point_of_a_first_token(site: Site, mina: Visitor) -> None:
+    path = site.ask(mina, "One")
+    legend, drawing = mina.open(f"/operator{path}").text.split("<figcaption>")[1].split("</figcaption>")
+    shapes = re.findall(r'<svg class="mark (\w+)".*?<(path|circle) ([^>]*)/>', legend, re.DOTALL)
+    assert [(mark, shape) for mark, shape, _ in shapes] == [("idle", "path"), ("cut", "path"), ("serving", "path")]
+    assert len({drawn for _, _, drawn in shapes}) == 3
+    points = re.findall(r'<circle class="([\w-]+)"', legend + drawing)
+    assert points == ["first-token", "first-token"]  # Its key, and the one of the only turn.
+
+
 def test_cells_name_minimum_and_errors() -> None:
     turn = counted(40, 16, 4, expected_read_tokens=30, expected_is_minimum=True, shortfall_tokens=14, status="failed",
                    stop_reason=None, error_type="overloaded", time_to_first_token_ms=500, duration_ms=1500)  # fmt: skip
@@ -233,17 +273,18 @@ def test_cells_name_minimum_and_errors() -> None:
     assert cells.at.endswith("9:00:00\u202fPM KST")
 
 
-def test_changed_system_prompt_is_no_shortfall() -> None:
+def test_changed_system_prompt_is_lost_on_purpose() -> None:
     edited = counted(1300, 100, expected_read_tokens=1389, shortfall_tokens=1289, outcome=Outcome.SYSTEM_PROMPT_EDITED)
-    missed = counted(60, 30, expected_read_tokens=40, shortfall_tokens=10)
+    missed = counted(60, 30, expected_read_tokens=40, shortfall_tokens=10, outcome=Outcome.EVICTED, fault=True)
     totals = totals_of([edited, missed, counted(16, 0)])
-    assert (totals.shortfall, totals.on_purpose) == (Total(10, 2), Total(1289, 1))
+    assert (totals.shortfall, totals.on_purpose) == (Total(1299, 2), Total(1289, 1))
+    assert (totals.lost, totals.rounding) == (Total(10, 3), Total(None, 0))
     english, korean = (cells_of(row(2, edited), load_languages()[tag], "UTC").shortfall for tag in ("en", "ko"))
     assert english == "1,289 on purpose: system prompt changed"
     assert korean == "1,289 의도됨: 시스템 프롬프트 변경"
 
 
-def test_another_model_is_no_shortfall() -> None:
+def test_another_model_is_lost_on_purpose() -> None:
     switched = counted(1300, 0, expected_read_tokens=1289, shortfall_tokens=1289, outcome=Outcome.MODEL_SWITCHED)
     assert totals_of([switched]).on_purpose == Total(1289, 1)
     english, korean = (cells_of(row(2, switched), load_languages()[tag], "UTC").shortfall for tag in ("en", "ko"))

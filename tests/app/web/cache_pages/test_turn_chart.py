@@ -32,12 +32,14 @@ def test_prompt_is_the_sum_of_five_layers(outcome: Outcome, layers: Layers) -> N
     turn = missed(outcome)
     assert layers_of(turn) == layers
     assert layers.cached + layers.new + layers.on_purpose + layers.lost + layers.rounding == turn.prompt_tokens
-    assert lost_tokens(turn) == layers.lost
+    assert lost_tokens(turn) == (None if outcome is Outcome.PENDING else layers.lost)
 
 
 def test_turn_without_counts_has_no_layers_and_turn_without_expectation_only_new_ones() -> None:
     assert layers_of(figures(shortfall_tokens=5)) is None
     assert lost_tokens(figures()) is None
+    assert lost_tokens(counted(16, 0, outcome=Outcome.FIRST_TURN)) == 0
+    assert lost_tokens(counted(16, 0, outcome=Outcome.OTHER_REPLICA, fault=True)) is None
     assert layers_of(counted(16, 0)) == Layers(0, 16, 0, 0, 0)
 
 

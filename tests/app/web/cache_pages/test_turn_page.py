@@ -13,7 +13,7 @@ from tests.app.web.figures import figures
 from tests.app.web.page_walker import text_of_page
 from tests.app.web.site import Site
 from tests.app.web.visitor import Visitor
-from tests.scripted_backend import Gate, ShownMessage, error_reply
+from tests.scripted_backend import Gate, ShownMessage, delta, ending, error_reply, message_start
 
 
 @pytest.fixture
@@ -76,6 +76,15 @@ def test_attention_is_asked_for_by_form_and_sums_to_one(showing: Site, owner: Vi
         ("looked-3", "0"), ("looked-2", "1"), ("looked-2", "2"), ("looked-2", "3"), ("looked-2 asking", "4"),
         ("", "5"), ("", "6"),
     ]  # fmt: skip
+
+
+def test_every_link_of_the_strip_can_be_followed(showing: Site, owner: Visitor) -> None:
+    both = talk(showing, owner, prompts=("Be terse.",))
+    page = owner.open(f"/operator/turns/{both.last}").text
+    links = re.findall(r'<li class="token.*?href="[^?"]*\?position=(\d+)[^"]*"', page, re.DOTALL)
+    assert links == ["0", "1", "2", "3", "4", "5"]  # The last of the seven tokens has no KV.
+    assert page.count("Without KV: nothing was computed after it") == 1
+    assert owner.open(f"/operator/turns/{both.last}?position=5").status_code == 200
 
 
 def test_wrong_value_is_refused_with_its_field_and_kept(showing: Site, owner: Visitor) -> None:
@@ -163,6 +172,25 @@ def test_turn_that_never_reached_a_server_is_shown(showing: Site, owner: Visitor
     page = owner.open(f"/operator/turns/{turn}").text
     assert "never got an answer that a model server could tell of" in page
     assert "failed · invalid_request" in page
+
+
+def test_running_turn_is_not_said_to_have_ended(showing: Site, owner: Visitor) -> None:
+    gate = Gate()
+    showing.backend.script(message_start(), delta("a"), gate, *ending(output_tokens=2))
+    owner.open("/")
+    owner.submit("/conversations", text="One")
+    gate.wait_arrived()
+    turn, path = owner.turn_id, owner.page.request.url.path
+    running = owner.open(f"/operator/turns/{turn}").text
+    assert "The answer is still being written." in running
+    assert "never got an answer" not in running
+    assert "when the turn ended" not in running
+    gate.open()
+    owner.open(path)
+    showing.wait_idle(owner)
+    ended = owner.open(f"/operator/turns/{turn}").text
+    assert "still being written" not in ended
+    assert "The numbers above were stored when the turn ended." in ended
 
 
 def test_pages_of_foreign_and_missing_turns_are_not_there(open_showing: OpenShowing) -> None:
