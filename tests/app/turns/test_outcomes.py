@@ -14,9 +14,9 @@ from app.house import House, open_house
 from app.models import ServingEvent
 from app.settings import Backend, ReuseRule
 from tests.app.databases import DatabaseFactory
-from tests.app.houses import QUICK, MovingClock, add_user, ask, settings_for
+from tests.app.houses import QUICK, MovingClock, add_user, ask, follow, question, settings_for
 from tests.live_server import LiveServer
-from tests.scripted_backend import MESSAGES, ScriptedBackend, Step, delta, ending, error_reply, message_start
+from tests.scripted_backend import MESSAGES, Gate, ScriptedBackend, Step, delta, ending, error_reply, message_start
 
 pytestmark = pytest.mark.anyio
 
@@ -73,6 +73,20 @@ async def test_turns_that_say_nothing_are_told_apart(servers: Servers) -> None:
         servers.first.script(error_reply(400, "invalid_request_error"))
         await ask(house, anna, "Three", sent.conversation_id)
         assert await outcomes(house, sent.conversation_id) == ["first_turn", "not_reported", "not_reported"]
+
+
+async def test_a_turn_that_is_written_is_pending_until_it_ends(servers: Servers) -> None:
+    async with servers.house() as house:
+        anna = await add_user(house.database)
+        gate = Gate()
+        first, *rest = reply(20, 0)
+        servers.first.script(first, gate, *rest)
+        sent = await house.turns.send(anna, question("Hello"))
+        await gate.arrived()
+        assert await outcomes(house, sent.conversation_id) == ["pending"]
+        gate.open()
+        await follow(house, anna, sent.turn_id)
+        assert await outcomes(house, sent.conversation_id) == ["first_turn"]
 
 
 async def test_a_turn_whose_server_is_not_there_was_not_sent(databases: DatabaseFactory) -> None:

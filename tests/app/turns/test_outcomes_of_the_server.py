@@ -9,19 +9,24 @@ import anyio
 import pytest
 from sqlalchemy import update
 
+from app.cache_outcomes import Outcome
 from app.conversations import TurnFigures
+from app.conversations.choices import Choice
+from app.conversations.params import Params
 from app.house import House, open_house
 from app.models import Message
 from app.settings import Backend
+from inference_server.api.generation import ServedModel
 from inference_server.bundled_model import bundled_model
 from inference_server.gguf_file import GgufFile
 from inference_server.model_runner import BatchItem
+from inference_server.text.chat_template import ChatTemplate
 from inference_server.text.tokenizer import TextTokenizer
 from tests.app.databases import SqliteFactory
 from tests.app.houses import QUICK, add_user, ask, question, settings_for
 from tests.inference_server.oracle_runner import OracleRunner
-from tests.inference_server.scripted_server import Script, serve_scripted
-from tests.inference_server.serving import KEY, Served, until
+from tests.inference_server.scripted_server import END_ID, Script, serve_scripted
+from tests.inference_server.serving import KEY, Served, serve_runner, until
 from tests.tiny_model import CHAT_TEMPLATE
 
 pytestmark = pytest.mark.anyio
@@ -81,7 +86,9 @@ class Chats:
         self._url, self._script, self._tokenizer = url, script, tokenizer
         self._owner: UUID | None = None
 
-    async def run(self, server_url: str, steps: Callable[[Chat], Awaitable[None]], chat_id: UUID | None = None) -> None:
+    async def run(
+        self, server_url: str, steps: Callable[[Chat], Awaitable[None]], chat_id: UUID | None = None, **changes: object
+    ) -> None:
         """The steps of a conversation in a house whose backend is there."""
         backend = Backend(
             name="bundled",
@@ -92,7 +99,8 @@ class Chats:
             diagnostics=True,
             forgets=True,
         )
-        async with open_house(settings_for(self._url, server_url, backends=(backend,)), rhythm=QUICK) as house:
+        settings = settings_for(self._url, server_url, **{"backends": (backend,), **changes})
+        async with open_house(settings, rhythm=QUICK) as house:
             self._owner = self._owner or await add_user(house.database)
             chat = Chat(house, self._owner, self._script, self._tokenizer)
             chat.id = chat_id
@@ -215,6 +223,39 @@ async def test_forgotten_tokens_of_an_answer_are_named(chats: Chats, serve: Serv
 
     with serve(transcript_bytes=0) as server:
         await chats.run(server.url, steps)
+
+
+async def test_a_history_that_is_cut_is_named(chats: Chats, serve: Serve) -> None:
+    async def steps(chat: Chat) -> None:
+        turns = [await chat.ask(f"Number {number}. " + "one two three " * 100) for number in range(6)]
+        cut = next(turn for turn in turns if turn.outcome is not Outcome.HIT and turn is not turns[0])
+        assert (named(cut), cut.diverged_where) == (("history_trimmed", False), "messages.0")
+        assert cut.history_start_message_id is not None
+        assert cut.shortfall_tokens
+
+    with serve(1500) as server:
+        await chats.run(server.url, steps, answer_tokens=50)
+
+
+async def test_another_model_is_named(chats: Chats, serve: Serve, tokenizer: TextTokenizer, script: Script) -> None:
+    """The conversation goes to the other backend, because only that has it."""
+
+    async def steps(chat: Chat) -> None:
+        await chat.house.turns.learn_windows()
+        await chat.ask("How many legs has a spider?", choice=Choice("scripted", Params()), offered=("scripted",))
+        assert chat.id is not None
+        await chat.house.choices.choose(chat.owner, chat.id, Choice("other", Params()), ["other"])
+        turn = await chat.ask("And an ant?")
+        assert (named(turn), turn.backend) == (("model_switched", False), "second")
+
+    other = ServedModel("other", "Other", 4096, frozenset([END_ID]))
+    template = ChatTemplate(CHAT_TEMPLATE, bos_token="", eos_token="")
+    with serve() as one, serve_runner(other, tokenizer, template, OracleRunner(4096, script)) as two:
+        backends = tuple(
+            Backend(name=name, base_url=server.url, api_key=KEY, early_message_start=True, diagnostics=True)
+            for name, server in (("first", one), ("second", two))
+        )
+        await chats.run(one.url, steps, backends=backends)
 
 
 class GatedRunner(OracleRunner):
