@@ -1,4 +1,4 @@
-"""Keyset paging through conversations: a page goes on behind a mark, whatever has moved meanwhile."""
+"""Keyset paging: a page goes on behind a mark, whatever has moved meanwhile."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,8 +11,8 @@ from app.models import Conversation
 
 
 @dataclass(frozen=True, slots=True)
-class PageMark:
-    """Where the last row of a page stood: its `updated_at` and its id."""
+class MomentMark:
+    """Where the last row of a page stood that is ordered by time and id."""
 
     at: datetime
     id: UUID
@@ -29,6 +29,10 @@ class PageMark:
         except ValueError:
             return None
         return mark if mark.at.tzinfo is not None else None
+
+
+class PageMark(MomentMark):
+    """Of a conversation; the time is its `updated_at`."""
 
     @property
     def older(self) -> ColumnElement[bool]:

@@ -11,6 +11,7 @@ from app.database.base import Base
 from app.database.types import UtcDateTime, new_id
 
 LIVE_STATES: Final = ("queued", "running")
+_UNNAMED = text("outcome IS NULL AND imported_at IS NULL")
 _LIVE = text("status IN ('queued', 'running')")
 # The conditions of indexes for reports; app.reports.measures says them again to use the indexes.
 _COUNTED = "purpose = 'chat' AND imported_at IS NULL"
@@ -36,6 +37,8 @@ class Turn(Base):
         CheckConstraint(
             "status IN ('queued', 'running', 'completed', 'stopped', 'interrupted', 'failed')", name="status"
         ),
+        # What every process looks for every few seconds: turns that ended without anybody who named their outcome.
+        Index("ix_turns_unnamed", "id", sqlite_where=_UNNAMED, postgresql_where=_UNNAMED),
         Index(
             "uq_turns_live_conversation_id",
             "conversation_id",

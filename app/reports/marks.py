@@ -1,28 +1,8 @@
-"""Where the last row of a page stood, so that the next page goes on behind it whatever has moved meanwhile."""
+"""Where the last row of a page of the ranking stood, so that the next one goes on behind it."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Self
 from uuid import UUID
-
-
-@dataclass(frozen=True, slots=True)
-class TurnMark:
-    at: datetime
-    id: UUID
-
-    def __str__(self) -> str:
-        return f"{self.at.isoformat()}~{self.id}"
-
-    @classmethod
-    def parse(cls, text: str) -> Self | None:
-        """None for what is no mark."""
-        at, _, id_ = text.partition("~")
-        try:
-            mark = cls(datetime.fromisoformat(at), UUID(id_))
-        except ValueError:
-            return None
-        return mark if mark.at.tzinfo is not None else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from app.cache_outcomes import Outcome
-from app.reports.marks import RankMark, TurnMark
+from app.conversations.paging import MomentMark
+from app.reports.marks import RankMark
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +246,7 @@ class TurnPage:
     """Newest first. `after` is the mark of the next page; None where this is the last one."""
 
     rows: tuple[ListedTurn, ...]
-    after: TurnMark | None
+    after: MomentMark | None
 
 
 @dataclass(frozen=True, slots=True)

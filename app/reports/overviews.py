@@ -9,9 +9,10 @@ from typing import Final
 from uuid import UUID
 
 from app.cache_outcomes import Group, Outcome
+from app.conversations.paging import MomentMark
 from app.database import Database
 from app.reports import filter_choices, problems, ranking, series, tiles, turn_list
-from app.reports.marks import RankMark, TurnMark
+from app.reports.marks import RankMark
 from app.reports.overview import (
     ErrorCount,
     FilterChoices,
@@ -79,7 +80,7 @@ class Overviews:
         group: Group | None = None,
         status: str | None = None,
         error_type: str | None = None,
-        after: TurnMark | None = None,
+        after: MomentMark | None = None,
         limit: int = 50,
     ) -> TurnPage:
         """Those that meet all that is given."""
@@ -99,7 +100,7 @@ class Overviews:
     ) -> AsyncIterator[ListedTurn]:
         """All of them, newest first, for exports: no session is open while the caller writes."""
         narrowed = TurnFilter(outcome, group, status, error_type)
-        after: TurnMark | None = None
+        after: MomentMark | None = None
         while True:
             async with self._database.read() as session:
                 page = await turn_list.turns(session, selection, narrowed, after, chunk)

@@ -8,8 +8,8 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.cache_outcomes import Group, Outcome
 from app.conversations.figures import outcome_of
+from app.conversations.paging import MomentMark
 from app.models import Conversation, Turn, User
-from app.reports.marks import TurnMark
 from app.reports.measures import CACHED, LOST, PROMPT, chosen
 from app.reports.overview import ErrorCount, ListedTurn, Selection, TurnPage
 
@@ -59,7 +59,7 @@ class TurnFilter:
 
 
 async def turns(
-    session: AsyncSession, selection: Selection, narrowed: TurnFilter, after: TurnMark | None, limit: int
+    session: AsyncSession, selection: Selection, narrowed: TurnFilter, after: MomentMark | None, limit: int
 ) -> TurnPage:
     query = _newest_first(selection, narrowed).limit(limit + 1)
     if after is not None:
@@ -68,7 +68,7 @@ async def turns(
         query = query.where(and_(Turn.created_at <= after.at, behind))
     rows = [_listed(row) for row in await session.execute(query)]
     shown = tuple(rows[:limit])
-    mark = TurnMark(shown[-1].created_at, shown[-1].id) if len(rows) > limit else None
+    mark = MomentMark(shown[-1].created_at, shown[-1].id) if len(rows) > limit else None
     return TurnPage(shown, mark)
 
 

@@ -14,7 +14,8 @@ from app.turns.backends import Backends
 from app.turns.endings import UNREACHABLE
 from app.turns.server_starts import first_seen
 
-UNNAMED = Turn.outcome.is_(None) & Turn.imported_at.is_(None) & ~TURN_IS_LIVE
+# In the words of the index that finds them.
+UNNAMED = Turn.outcome.is_(None) & Turn.imported_at.is_(None)
 
 
 async def name_turns(session: AsyncSession, turns: ColumnElement[bool], backends: Backends) -> None:

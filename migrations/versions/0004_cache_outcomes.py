@@ -8,6 +8,7 @@ down_revision = "0003"
 branch_labels = None
 depends_on = None
 
+_UNNAMED = sa.text("outcome IS NULL AND imported_at IS NULL")
 _SERVER_START = sa.text("kind = 'server_start'")
 # Until now the column held what was known before the request. Whatever else there was is not known any more.
 _NAME_OUTCOMES = """
@@ -45,9 +46,11 @@ def upgrade() -> None:
     )
     op.execute(_NAME_OUTCOMES)
     op.execute(_NOT_YET)
+    op.create_index("ix_turns_unnamed", "turns", ["id"], sqlite_where=_UNNAMED, postgresql_where=_UNNAMED)
 
 
 def downgrade() -> None:
+    op.drop_index("ix_turns_unnamed", "turns")
     op.execute("UPDATE turns SET outcome = known_cause, fault = NULL")
     op.drop_index("uq_events_server_start", "events")
     for name, _ in reversed(_COLUMNS):

@@ -5,11 +5,12 @@ from typing import TypeVar
 
 from starlette.requests import Request
 
-from app.reports.marks import RankMark, TurnMark
+from app.conversations.paging import MomentMark
+from app.reports.marks import RankMark
 from app.web.operator.filters import YEARS, refusal
 from app.web.visit import visit_of
 
-Mark = TypeVar("Mark", TurnMark, RankMark)
+Mark = TypeVar("Mark", MomentMark, RankMark)
 
 
 def choice_of(request: Request, field: str, allowed: Sequence[str]) -> str | None:
@@ -26,7 +27,7 @@ def mark_of(request: Request, parse: Callable[[str], Mark | None]) -> Mark | Non
     if not value:
         return None
     mark = parse(value)
-    if mark is None or (isinstance(mark, TurnMark) and mark.at.year not in YEARS):
+    if mark is None or (isinstance(mark, MomentMark) and mark.at.year not in YEARS):
         language = visit_of(request).language
         raise refusal("after", language.gettext("what a link to the next page says"), language)
     return mark

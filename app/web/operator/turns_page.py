@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.cache_outcomes import Group, Outcome
-from app.reports.marks import TurnMark
+from app.conversations.paging import MomentMark
 from app.reports.turn_list import TurnFilter
 from app.web.languages import Language
 from app.web.operator.filters import LONGEST_NAME, filters_of, refusal
@@ -26,7 +26,7 @@ async def turns(request: Request) -> Response:
     operator_of(request)
     filters, language = filters_of(request), visit_of(request).language
     narrowed = turn_filter_of(request)
-    after = mark_of(request, TurnMark.parse)
+    after = mark_of(request, MomentMark.parse)
     overviews = house_of(request).overviews
     errors = [each.error_type for each in await overviews.errors(filters.selection)]
     own = _own_fields(narrowed, errors, language)

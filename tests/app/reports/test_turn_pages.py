@@ -8,10 +8,11 @@ import pytest
 from sqlalchemy import insert
 
 from app.cache_outcomes import Group, Outcome
+from app.conversations.paging import MomentMark
 from app.database import Database
 from app.models import ServingEvent, Turn
 from app.reports import Overviews
-from app.reports.marks import RankMark, TurnMark
+from app.reports.marks import RankMark
 from app.reports.measures import COUNTED, MISSED
 from app.reports.overview import LiveTurns, Selection
 from app.reports.series import step_for
@@ -61,7 +62,7 @@ async def test_pages_have_every_turn_once_and_the_newest_first(
         found += page.rows
         if page.after is None:
             break
-        after = TurnMark.parse(str(page.after))
+        after = MomentMark.parse(str(page.after))
     assert [each.id.int for each in found] == [3, 2, 1, 7, 6, 5, 4, 11, 10, 9, 8]
     assert [each async for each in overviews.every_turn(ALL, chunk=limit)] == found
     assert (found[0].reference, found[0].owner_name) == ("c1", "Anna")
@@ -158,10 +159,10 @@ def test_steps_make_at_most_a_hundred_buckets() -> None:
 
 
 def test_marks_of_pages_are_read_as_they_are_written() -> None:
-    for mark in (TurnMark(START, UUID(int=1)), RankMark(-1, UUID(int=1))):
+    for mark in (MomentMark(START, UUID(int=1)), RankMark(-1, UUID(int=1))):
         assert type(mark).parse(str(mark)) == mark
     for wrong in ("", "~", f"x~{UUID(int=1)}", f"2026-01-01~{UUID(int=1)}", f"{2**63}~{UUID(int=1)}", "1~1"):
-        assert TurnMark.parse(wrong) is None
+        assert MomentMark.parse(wrong) is None
         assert RankMark.parse(wrong) is None
 
 

@@ -5,16 +5,18 @@ from contextlib import AbstractAsyncContextManager, ExitStack
 from uuid import UUID
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, text, update
 
 from app.conversations import TurnFigures
 from app.conversations.choices import Choice
 from app.conversations.params import Params
+from app.database import Database
 from app.house import House, open_house
-from app.models import ServingEvent
+from app.models import TURN_IS_LIVE, ServingEvent, Turn
 from app.settings import Backend, ReuseRule
-from tests.app.databases import DatabaseFactory
-from tests.app.houses import QUICK, MovingClock, add_user, ask, follow, question, settings_for
+from app.turns.naming import UNNAMED
+from tests.app.databases import DatabaseFactory, SqliteFactory
+from tests.app.houses import QUICK, MovingClock, add_user, ask, follow, question, settings_for, until
 from tests.live_server import LiveServer
 from tests.scripted_backend import MESSAGES, Gate, ScriptedBackend, Step, delta, ending, error_reply, message_start
 
@@ -95,6 +97,29 @@ async def test_a_turn_whose_server_is_not_there_was_not_sent(databases: Database
         sent = await ask(house, await add_user(house.database))
         turn = (await figures(house, sent.conversation_id))[0]
         assert (turn.status, turn.outcome, turn.fault) == ("failed", "not_sent", False)
+
+
+async def test_a_turn_that_ended_without_its_job_is_named_by_whoever_finds_it(servers: Servers) -> None:
+    async with servers.house() as house:
+        anna = await add_user(house.database)
+        servers.first.script(*reply(20, 0))
+        sent = await ask(house, anna)
+        async with house.database.write() as session:
+            await session.execute(update(Turn).values(outcome=None, fault=None))
+
+        async def named() -> bool:
+            return await outcomes(house, sent.conversation_id) == ["first_turn"]
+
+        await until(named)
+
+
+async def test_unnamed_turns_are_found_without_a_look_at_all_turns(sqlite_factory: SqliteFactory) -> None:
+    query = str(select(Turn.id).where(UNNAMED, ~TURN_IS_LIVE).compile(compile_kwargs={"literal_binds": True}))
+    database = Database(sqlite_factory.migrated())
+    async with database.read() as session:
+        plan = [row[3] for row in await session.execute(text(f"EXPLAIN QUERY PLAN {query}"))]
+    await database.close()
+    assert plan == ["SCAN turns USING INDEX ix_turns_unnamed"]
 
 
 async def test_what_nobody_explains_is_unknown_and_no_fault(servers: Servers) -> None:
