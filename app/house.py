@@ -28,6 +28,7 @@ from app.doctor import Doctor, Rounds
 from app.instance_secret import instance_secret
 from app.reports import Overviews, Reports, Usages
 from app.reports.backends import BackendReports
+from app.reports.day_sums import DaySums
 from app.reports.storage import Storages
 from app.reports.turn_counters import TurnCounters
 from app.reports.turn_counts import keep_counts
@@ -91,6 +92,7 @@ class House:
     rounds: Rounds
     backend_reports: BackendReports
     storages: Storages
+    day_sums: DaySums
     what_ifs: WhatIfs
 
 
@@ -156,7 +158,11 @@ async def open_house(
         await checkpointer.begin()
         await record_app_start(database, settings, process, clock())
         beside = asyncio.create_task(checkpointer.run(), name="checkpointer")
-        sweepings = (Sweeping(house.temporary.sweep, rhythm.sweep), Sweeping(house.retention.sweep, rhythm.retain))
+        sweepings = (
+            Sweeping(house.temporary.sweep, rhythm.sweep),
+            Sweeping(house.retention.sweep, rhythm.retain),
+            Sweeping(house.day_sums.sweep, rhythm.sweep),
+        )
         sweeping = [asyncio.create_task(each.run(), name="sweeping") for each in sweepings]
         watching = asyncio.create_task(house.backend_watch.run(), name="backend watch")
         async with bus.serving(jobs.stop):
@@ -260,5 +266,6 @@ def _house(
         rounds=Rounds(database, Doctor(settings, clock=clock)),
         backend_reports=BackendReports(database),
         storages=Storages(database),
+        day_sums=DaySums(database, clock),
         what_ifs=WhatIfs(database, Reports(database), backends, clock, secret),
     )

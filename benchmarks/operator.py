@@ -20,9 +20,10 @@ from sqlalchemy import Connection, Engine, create_engine, event, func, insert, m
 from app.database import Database, migrate
 from app.models import Turn
 from app.reports import Overviews, Reports
+from app.reports.day_sums import MOST_DAYS, DaySums
 from app.reports.overview import Selection
 from benchmarks.machine import describe_machine
-from benchmarks.operator_turns import END, Past, fill
+from benchmarks.operator_turns import END, LENGTH, Past, fill
 from benchmarks.tables import columns
 from tests.app.postgres_server import running_postgres
 
@@ -53,6 +54,7 @@ def main(turns: int, repetitions: int, names: tuple[str, ...], plans: bool) -> N
             fill(url, Past(turns))
             settle(url)
             click.echo(f"{name}: filled in {time.perf_counter() - began:.0f} s")
+            click.echo(f"days summed in {anyio.run(sum_days, url):.0f} s")
             click.echo(columns([["report", "ms"], *anyio.run(measure, name, url, repetitions)]))
             if plans:
                 click.echo("\n".join(anyio.run(plans_of, url)))
@@ -81,6 +83,15 @@ def settle(url: str) -> None:
             connection.execute("VACUUM ANALYZE")
 
 
+async def sum_days(url: str) -> float:
+    """Seconds that all ended days take: the app does it beside its requests."""
+    database, began = Database(url), time.perf_counter()
+    for _ in range(-(-LENGTH.days // MOST_DAYS)):
+        await DaySums(database, lambda: END).sweep()
+    await database.close()
+    return time.perf_counter() - began
+
+
 async def measure(name: str, url: str, repetitions: int) -> Sequence[Sequence[str]]:
     """Rows of a table."""
     database = Database(url)
@@ -101,9 +112,8 @@ async def measure(name: str, url: str, repetitions: int) -> Sequence[Sequence[st
 def overview_of(overviews: Overviews, selection: Selection) -> list[tuple[str, Report]]:
     """All that the page of the overview reads."""
     return [
-        ("tiles", lambda: overviews.tiles(selection)),
+        ("tiles and series", lambda: overviews.tiles_and_series(selection)),
         ("problems", lambda: overviews.problems(selection, END)),
-        ("series", lambda: overviews.series(selection)),
         ("ten worst conversations", lambda: overviews.ranking(selection, "lost", limit=10)),
         ("errors", lambda: overviews.errors(selection)),
         ("running and queued", overviews.running_and_queued),

@@ -17,6 +17,7 @@ from app.clock import Clock
 from app.conversations.conversations import Conversations
 from app.conversations.lifecycle import ages, untouched_since
 from app.database import Database
+from app.day_sums import forget_days_of
 from app.errors import NotFound
 from app.models import TURN_IS_LIVE, Conversation, Message, Turn
 
@@ -109,16 +110,17 @@ class Retention:
         What is sent next in a conversation that is there builds on its turns.
         """
         old = (
-            select(Turn.id)
+            select(Turn.id, Turn.created_at)
             .where(Turn.created_at < limit, Turn.assistant_message_id.is_(None), ~TURN_IS_LIVE)
             .order_by(Turn.id)
             .limit(MOST_TURNS)
             .with_for_update(skip_locked=True)
         )
         async with self._database.write() as session:
-            ids = (await session.scalars(old)).all()
-            await self._keep_counts(session, ids)
-            await session.execute(delete(Turn).where(Turn.id.in_(ids)))
+            accepted = {row.id: row.created_at for row in await session.execute(old)}
+            await self._keep_counts(session, list(accepted))
+            await session.execute(delete(Turn).where(Turn.id.in_(accepted)))
+            await forget_days_of(session, accepted.values())
             await session.execute(
                 delete(Conversation).where(Conversation.deleted_at < limit, ~_HAS_TURNS, ~_HAS_MESSAGES)
             )

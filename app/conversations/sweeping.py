@@ -26,7 +26,7 @@ class Sweeping:
             try:
                 await self._sweep()
             except SQLAlchemyError:
-                logger.exception("what has had its time could not be deleted")
+                logger.exception("what is done beside requests failed, and will be tried again")
 
     def stop(self) -> None:
         self._stopping.set()

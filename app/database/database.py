@@ -20,7 +20,11 @@ class Database:
 
     def __init__(self, url: str, *, pool_size: int = 5) -> None:
         self._engine = make_engine(url, pool_size=pool_size)
-        self._reads = async_sessionmaker(self._engine, expire_on_commit=False)
+        reading = self._engine
+        if reading.dialect.name == "postgresql":
+            # Its default shows each statement of a transaction another state. SQLite's transactions see one.
+            reading = reading.execution_options(isolation_level="REPEATABLE READ")
+        self._reads = async_sessionmaker(reading, expire_on_commit=False)
         self._writes = async_sessionmaker(self._engine.execution_options(write=True), expire_on_commit=False)
 
     @property

@@ -18,6 +18,7 @@ from app.reports.overview import (
     FilterChoices,
     ListedTurn,
     LiveTurns,
+    Mark,
     Neighbours,
     Problems,
     RankingPage,
@@ -53,10 +54,17 @@ class Overviews:
         async with self._database.read() as session:
             return await problems.problems(session, selection, now)
 
-    async def series(self, selection: Selection, zone: tzinfo = UTC) -> Series:
+    async def tiles_and_series(self, selection: Selection, zone: tzinfo = UTC) -> tuple[Tiles, Series]:
         """Buckets begin at whole steps of the zone's clock, as it stands at the end of the selection."""
         async with self._database.read() as session:
-            return await series.series(session, selection, zone)
+            return await series.tiles_and_series(session, selection, zone)
+
+    async def series(self, selection: Selection, zone: tzinfo = UTC) -> Series:
+        return (await self.tiles_and_series(selection, zone))[1]
+
+    async def marks(self, selection: Selection) -> Sequence[Mark]:
+        async with self._database.read() as session:
+            return await series.marks(session, selection)
 
     async def ranking(
         self, selection: Selection, sort: RankingSort = "lost", after: RankMark | None = None, limit: int = 50

@@ -1,36 +1,30 @@
 """Percentiles of times in milliseconds, from how often each time was seen.
 
-Of a long selection, times are put into buckets in SQL: up to 127 ms one for each, then 64 for each doubling, so that
-each is at most 1/64 as wide as its times, and its middle at most 0.8% away from them.
+Of a long selection, times are put into buckets: up to 127 ms one for each, then 64 for each doubling, so that each is
+at most 1/64 as wide as its times, and its middle at most 0.8% away from them.
 """
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, Final
-
-from sqlalchemy import ColumnElement, Integer, SQLColumnExpression, case, literal_column, type_coerce
+from typing import Final
 
 from app.reports.overview import Percentiles, Selection
 
 EXACT_UP_TO: Final = timedelta(days=7)
 _BITS_KEPT: Final = 7
-_MOST_BITS: Final = 31
+_MOST_BITS: Final = 31  # of a column of whole numbers, without the sign
+LOWEST_OF_BUCKETS: Final = (
+    *range(2**_BITS_KEPT),
+    *(
+        lowest << bits
+        for bits in range(1, _MOST_BITS - _BITS_KEPT + 1)
+        for lowest in range(2 ** (_BITS_KEPT - 1), 2**_BITS_KEPT)
+    ),
+)
 
 
 def is_exact(selection: Selection) -> bool:
     return selection.since is not None and selection.until - selection.since <= EXACT_UP_TO
-
-
-def bucketed(time: SQLColumnExpression[Any], *, exact: bool) -> ColumnElement[Any]:
-    """The lowest time of its bucket, which is the time itself where `exact`."""
-    if exact:
-        return type_coerce(time, Integer)
-    # Constants are spelled out: a parameter in a grouped expression is another expression to a database.
-    steps = [
-        (time < literal_column(str(2**bits)), time - time % literal_column(str(_width(2 ** (bits - 1)))))
-        for bits in range(_BITS_KEPT + 1, _MOST_BITS)
-    ]
-    return case((time < literal_column(str(2**_BITS_KEPT)), time), *steps, else_=time)
 
 
 def percentile(counts: Mapping[int, int], percent: int, *, exact: bool) -> float | None:

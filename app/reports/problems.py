@@ -1,11 +1,12 @@
 """Why tokens were computed again: one row for each cause, backend and model, from the turns that missed something."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
+from uuid import UUID
 
-from sqlalchemy import ColumnElement, and_, func, select
+from sqlalchemy import ColumnElement, Result, Row, func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.cache_outcomes import FAULTS, ON_PURPOSE, Outcome
@@ -43,7 +44,6 @@ def _of(found: Sequence[Problem], outcomes: Collection[Outcome]) -> tuple[Proble
 
 async def _grouped(session: AsyncSession, selection: Selection) -> list[Problem]:
     """Most lost first, neither new nor ongoing yet."""
-    worst = await _worst(session, selection)
     query = (
         select(
             *_KEY,
@@ -53,15 +53,17 @@ async def _grouped(session: AsyncSession, selection: Selection) -> list[Problem]
             func.sum(_SHORTFALL),
             func.min(Turn.created_at),
             func.max(Turn.created_at),
+            func.max(_SHORTFALL),
         )
         .outerjoin(Conversation, Conversation.id == Turn.conversation_id)
         .where(MISSED, *chosen(selection))
         .group_by(*_KEY)
     )
+    rows = (await session.execute(query)).all()
+    worst = await _worst(session, selection, {_key(*row[:3]): row[-1] for row in rows})
     found = []
-    for outcome, backend, model, turns, conversations, users, lost, first, last in await session.execute(query):
+    for outcome, backend, model, turns, conversations, users, lost, first, last, most in rows:
         key = _key(outcome, backend, model)
-        turn_id, conversation_id, most, where, offset, kind = worst[key]
         found.append(
             Problem(
                 key=key,
@@ -73,34 +75,35 @@ async def _grouped(session: AsyncSession, selection: Selection) -> list[Problem]
                 last_seen=last,
                 is_new=False,
                 ongoing=False,
-                worst_turn_id=turn_id,
-                worst_conversation_id=conversation_id,
+                worst_turn_id=worst[key].id,
+                worst_conversation_id=worst[key].conversation_id,
                 worst_lost_tokens=most,
-                diverged_where=where,
-                diverged_offset=offset,
-                diverged_kind=kind,
+                diverged_where=worst[key].diverged_where,
+                diverged_offset=worst[key].diverged_offset,
+                diverged_kind=worst[key].diverged_kind,
             )
         )
     return sorted(found, key=lambda each: (-each.lost_tokens, -each.turns, str(each.key)))
 
 
-async def _worst(session: AsyncSession, selection: Selection) -> dict[ProblemKey, tuple[Any, ...]]:
-    """The turn of each problem that lost most, the latest of several."""
-    order = (_SHORTFALL.desc(), Turn.created_at.desc(), Turn.id.desc())
-    place = func.row_number().over(partition_by=_KEY, order_by=order).label("place")
-    ranked = select(Turn.id, place).where(MISSED, *chosen(selection)).subquery()
-    query = select(
-        *_KEY,
-        Turn.id,
-        Turn.conversation_id,
-        _SHORTFALL,
-        Turn.diverged_where,
-        Turn.diverged_offset,
-        Turn.diverged_kind,
-    ).join(ranked, and_(ranked.c.id == Turn.id, ranked.c.place == 1))
-    return {
-        _key(outcome, backend, model): tuple(rest) for outcome, backend, model, *rest in await session.execute(query)
-    }
+async def _worst(
+    session: AsyncSession, selection: Selection, most: Mapping[ProblemKey, int]
+) -> dict[ProblemKey, Row[Any]]:
+    """The turn of each problem that lost most, the latest of several.
+
+    A database that puts the turns of each problem into order sorts all of them for one.
+    """
+    query = select(*_KEY, _SHORTFALL, Turn.created_at, Turn.id)
+    query = query.where(MISSED, *chosen(selection), _SHORTFALL.in_(set(most.values())))
+    latest: dict[ProblemKey, tuple[datetime, UUID]] = {}
+    for outcome, backend, model, shortfall, at, turn_id in await session.execute(query):
+        key = _key(outcome, backend, model)
+        if shortfall == most[key]:
+            latest[key] = max(latest.get(key, (at, turn_id)), (at, turn_id))
+    shown = select(Turn.id, Turn.conversation_id, Turn.diverged_where, Turn.diverged_offset, Turn.diverged_kind)
+    ids = {turn_id: key for key, (_, turn_id) in latest.items()}
+    rows: Result[Any] = await session.execute(shown.where(Turn.id.in_(ids)))
+    return {ids[row.id]: row for row in rows}
 
 
 async def _seen_before(session: AsyncSession, selection: Selection) -> set[ProblemKey]:

@@ -1,58 +1,44 @@
 """The chart of the overview: prompt tokens and the time to the first token along the time, and what happened then."""
 
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from dataclasses import replace
+from datetime import datetime, timedelta, tzinfo
 from typing import Final
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from app.database.epoch import EpochSeconds
 from app.models import ServingEvent, Turn
-from app.reports.cells import Cell, read_cells
 from app.reports.measures import chosen
-from app.reports.overview import Bucket, Mark, Selection, Series
+from app.reports.overview import Bucket, Mark, Selection, Series, Tiles
 from app.reports.percentiles import is_exact, percentile
+from app.reports.slots import Slots
+from app.reports.sums import Cell, read_cells
+from app.reports.tiles import tiles_of
 
 MOST_BUCKETS: Final = 100
 _MINUTE: Final = 60
 _DAY: Final = 86_400
 _STEPS: Final = tuple(_MINUTE * minutes for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 240, 360, 480, 720, 1440))
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class _Slots:
-    """Steps of so many seconds, counted from 1970 on a clock that is ahead of UTC by `ahead` seconds."""
-
-    step: int
-    ahead: int
-
-    def number(self, at: datetime) -> int:
-        return ((at - _EPOCH) // timedelta(seconds=1) + self.ahead) // self.step
-
-    def start(self, number: int) -> datetime:
-        return _EPOCH + timedelta(seconds=number * self.step - self.ahead)
-
-    @property
-    def of_turn(self) -> ColumnElement[int]:
-        return (EpochSeconds(Turn.created_at) + self.ahead) // self.step
-
-
-async def series(session: AsyncSession, selection: Selection, zone: tzinfo) -> Series:
+async def tiles_and_series(session: AsyncSession, selection: Selection, zone: tzinfo) -> tuple[Tiles, Series]:
+    """The tiles are sums of what the series is made of."""
     exact = is_exact(selection)
     since = selection.since or await session.scalar(select(func.min(Turn.created_at)).where(*chosen(selection)))
     if since is None or since >= selection.until:
-        return Series(timedelta(seconds=_MINUTE), exact, (), ())
+        return tiles_of(Cell(), exact=exact), Series(timedelta(seconds=_MINUTE), exact, (), ())
     offset = selection.until.astimezone(zone).utcoffset() or timedelta()
-    slots = _Slots(step_for(selection.until - since), int(offset.total_seconds()))
-    cells = await read_cells(session, selection, ("total",), slots.of_turn, exact=exact)
+    slots = Slots(step_for(selection.until - since), int(offset.total_seconds()))
+    cells = await read_cells(session, selection, slots, exact=exact)
+    whole = Cell()
+    for cell in cells.values():
+        whole.add(cell)
     last = slots.number(selection.until - timedelta(microseconds=1))
     buckets = tuple(
         _bucket(slots.start(number), cells[number], exact=exact) for number in range(slots.number(since), last + 1)
     )
-    marks = await _marks(session, since, selection)
-    return Series(timedelta(seconds=slots.step), exact, buckets, marks)
+    shown = Series(timedelta(seconds=slots.step), exact, buckets, await marks(session, replace(selection, since=since)))
+    return tiles_of(whole, exact=exact), shown
 
 
 def step_for(span: timedelta) -> int:
@@ -77,14 +63,16 @@ def _bucket(start: datetime, cell: Cell, *, exact: bool) -> Bucket:
     )
 
 
-async def _marks(session: AsyncSession, since: datetime, selection: Selection) -> tuple[Mark, ...]:
+async def marks(session: AsyncSession, selection: Selection) -> tuple[Mark, ...]:
     """Those of other backends are left out; what concerns none of them concerns all."""
     event = ServingEvent
     query = (
         select(event.kind, event.at, event.backend, event.serving_id, event.detail)
-        .where(event.at >= since, event.at < selection.until)
+        .where(event.at < selection.until)
         .order_by(event.at, event.id)
     )
+    if selection.since is not None:
+        query = query.where(event.at >= selection.since)
     if selection.backend is not None:
         query = query.where((event.backend == selection.backend) | event.backend.is_(None))
     return tuple(Mark(*row) for row in (await session.execute(query)).all())

@@ -1,31 +1,21 @@
 """The figures on top of the overview, plain sums of a selection, and what is live now."""
 
-from typing import Any
-
-from sqlalchemy import SQLColumnExpression, func, select
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.models import TURN_IS_LIVE, Turn
-from app.reports.cells import STATES, TIMES, read_cells
-from app.reports.measures import (
-    CACHED,
-    COMPUTED,
-    LOST,
-    ON_PURPOSE_TOKENS,
-    PROMPT,
-    ROUNDING,
-    as_sum,
-    chosen,
-    sum_of,
-)
 from app.reports.overview import FirstTokenTimes, LiveTurns, Rate, Selection, Sum, Tiles, Totals
 from app.reports.percentiles import is_exact, percentiles
+from app.reports.sums import STATES, TIMES, Cell, read_cells
 
 
 async def tiles(session: AsyncSession, selection: Selection) -> Tiles:
     exact = is_exact(selection)
-    cells = await read_cells(session, selection, TIMES, exact=exact)
-    sums, times = cells[0].sums, cells[0].times
+    return tiles_of((await read_cells(session, selection, exact=exact))[0], exact=exact)
+
+
+def tiles_of(cell: Cell, *, exact: bool) -> Tiles:
+    sums, times = cell.sums, cell.times
     return Tiles(
         turns=sums["turns"],
         reuse=Rate(sums["achieved"], sums["expected"], sums["expected_known"]),
@@ -39,18 +29,17 @@ async def tiles(session: AsyncSession, selection: Selection) -> Tiles:
 
 
 async def totals(session: AsyncSession, selection: Selection) -> Totals:
-    figures: tuple[SQLColumnExpression[Any], ...] = (
-        PROMPT,
-        CACHED,
-        COMPUTED,
-        Turn.output_tokens,
-        LOST,
-        ON_PURPOSE_TOKENS,
-        ROUNDING,
+    sums = (await read_cells(session, selection, times=(), exact=False))[0].sums
+    return Totals(
+        turns=sums["turns"],
+        prompt=Sum(sums["prompt"], sums["reported"]),
+        cached=Sum(sums["cached"], sums["reported"]),
+        computed=Sum(sums["prompt"] - sums["cached"], sums["reported"]),
+        output=Sum(sums["output"], sums["output_known"]),
+        lost=Sum(sums["lost"], sums["lost_known"]),
+        on_purpose=Sum(sums["on_purpose"], sums["on_purpose_known"]),
+        rounding=Sum(sums["rounding"], sums["rounding_known"]),
     )
-    query = select(func.count(), *(column for figure in figures for column in sum_of(figure)))
-    turns, *sums = (await session.execute(query.where(*chosen(selection)))).one()
-    return Totals(turns, *(as_sum(sums[place], sums[place + 1]) for place in range(0, len(sums), 2)))
 
 
 async def live_turns(session: AsyncSession) -> LiveTurns:

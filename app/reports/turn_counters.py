@@ -41,7 +41,7 @@ class TurnCounters:
 
     async def read(self) -> Counted:
         async with self._turn, self._database.read() as session:
-            await _see_one_state(session)
+            await _take_long(session)
             await self._settle(session)
             recent = await count_turns(session, Turn.created_at >= self._settled_until)
         ended = {group: amounts for group, amounts in recent.items() if group.status not in LIVE_STATES}
@@ -67,10 +67,8 @@ class TurnCounters:
         self._settled_until = until
 
 
-async def _see_one_state(session: AsyncSession) -> None:
-    """Rows that are removed just now must not be counted twice, nor be missed. SQLite's transactions do so anyway."""
+async def _take_long(session: AsyncSession) -> None:
     if session.get_bind().dialect.name == "postgresql":
-        await session.connection(execution_options={"isolation_level": "REPEATABLE READ"})
         await session.execute(select(func.set_config("statement_timeout", str(LONGEST_COUNT_MS), True)))
 
 

@@ -14,10 +14,10 @@ class Rhythm:
     `store_pauses` lie between tries to store an end; the last one repeats. `last_tries` is how long a process
     that shuts down goes on trying. Who follows a log that says nothing for `patience` asks SQL whether anybody still
     writes it. Redis counts as away when it does not answer within `redis_timeout`, and is tried again every
-    `redis_pause`. Temporary conversations whose time is over go every `sweep`, and what has reached the age of the
-    settings every `retain`. The model server is asked every `watch` whether it is there, and counts as away when it has
-    not answered for `watch_patience`. A page waits `list_patience` for its list of models; when none has come, nobody
-    asks for `list_pause`. `timeouts` are those of one request to it.
+    `redis_pause`. Temporary conversations whose time is over go, and ended days are summed, every `sweep`; what has
+    reached the age of the settings goes every `retain`. The model server is asked every `watch` whether it is there,
+    and counts as away when it has not answered for `watch_patience`. A page waits `list_patience` for its list of
+    models; when none has come, nobody asks for `list_pause`. `timeouts` are those of one request to it.
     """
 
     coalesce: float = 0.05

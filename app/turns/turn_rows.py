@@ -12,6 +12,7 @@ from sqlalchemy.orm import aliased
 from app import accounting
 from app.cache_outcomes import Outcome
 from app.conversations.temporary import prolonged
+from app.day_sums import forget_days_of
 from app.models import TURN_IS_LIVE, Conversation, Message, Turn
 from app.turns.answer import Answer
 from app.turns.endings import ROWS_GONE, WORKER_LOST, Ending
@@ -80,6 +81,8 @@ async def end_turn(session: AsyncSession, plan: Plan, answer: Answer, ending: En
             & ~exists().where(later.assistant_message_id == plan.assistant_message_id, later.id > plan.turn_id)
         )
         ended = await _close(session, plan.turn_id, mistaken, ending, now, _figures(plan, answer))
+        if ended:
+            await forget_days_of(session, await session.scalars(select(Turn.created_at).where(Turn.id == plan.turn_id)))
     if ended:
         await save_text(session, plan.assistant_message_id, answer.text)
         await record_start(session, plan.turn_id)

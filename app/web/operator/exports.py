@@ -77,7 +77,7 @@ async def errors(request: Request) -> Response:
 async def backends(request: Request) -> Response:
     filters = _begun(request)
     house = house_of(request)
-    marks = (await house.overviews.series(filters.selection)).marks
+    marks = await house.overviews.marks(filters.selection)
     since = {mark.backend: mark.at for mark in marks if mark.kind == SERVER_START}
     states = await backends_of(house, filters.selection)
     rows = (StartedBackend(state, since.get(state.settings.name)) for state in states)

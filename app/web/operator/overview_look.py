@@ -32,15 +32,16 @@ async def look_at(house: House, filters: Filters) -> Look:
     """One short read after the other; nothing of the database is held while backends are asked."""
     selection, overviews = filters.selection, house.overviews
     before = selection.before if filters.compare else None
+    tiles, series = await overviews.tiles_and_series(selection, ZoneInfo(filters.zone))
     problems = await overviews.problems(selection, house.clock())
     rows = (*problems.faults, *problems.on_purpose, *problems.rounding)
     ranking = await overviews.ranking(selection, "lost", limit=WORST_SHOWN)
     return Look(
-        tiles=await overviews.tiles(selection),
+        tiles=tiles,
         before=None if before is None else await overviews.tiles(before),
         live=await overviews.running_and_queued(),
         problems=problems,
-        series=await overviews.series(selection, ZoneInfo(filters.zone)),
+        series=series,
         worst=tuple(row for row in ranking.rows if row.lost.tokens),
         errors=tuple(await overviews.errors(selection)),
         backends=await backends_of(house, selection),

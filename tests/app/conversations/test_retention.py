@@ -12,7 +12,7 @@ from sqlalchemy import func, select, update
 from app.conversations.retention import Due
 from app.errors import NotFound
 from app.house import House, open_house
-from app.models import AuditEntry, Conversation, Message, Submission, SystemPrompt, Turn
+from app.models import AuditEntry, Conversation, Message, Submission, SummedDay, SystemPrompt, Turn
 from app.reports.overview import Selection
 from tests.app.houses import QUICK, MovingClock, add_user, ask, follow, question, settings_for, until
 from tests.scripted_backend import Gate, ScriptedBackend, answer
@@ -40,7 +40,7 @@ async def titles(house: House) -> set[str]:
         return set(await session.scalars(select(Conversation.title).where(Conversation.deleted_at.is_(None))))
 
 
-async def count(house: House, table: type[Message | SystemPrompt | Turn | Submission]) -> int:
+async def count(house: House, table: type[Message | SystemPrompt | Turn | Submission | SummedDay]) -> int:
     async with house.database.read() as session:
         return await session.scalar(select(func.count()).select_from(table)) or 0
 
@@ -120,17 +120,22 @@ async def test_old_figures_of_deleted_conversations_go_and_those_of_others_stay(
     await keeping.lifecycle.pin(anna, kept.conversation_id, True)
     await keeping.conversations.delete(anna, deleted.conversation_id)
     clock.advance(days=100)
+    for _ in range(10):
+        await keeping.day_sums.sweep()
+    assert await count(keeping, SummedDay) == 100
     await keeping.retention.sweep()
     assert await count(keeping, Turn) == 2
     clock.advance(seconds=1)
     await keeping.retention.sweep()
     assert await count(keeping, Turn) == 1
     assert await count(keeping, Submission) == 1
+    assert await count(keeping, SummedDay) == 99
     further = await ask(keeping, anna, "More", kept.conversation_id)
     async with keeping.database.read() as session:
         assert (await session.get_one(Turn, further.turn_id)).base_turn_id == kept.turn_id
-    ranked = await keeping.overviews.ranking(Selection(None, clock() + timedelta(seconds=1)))
-    assert [row.turns for row in ranked.rows] == [2]
+    everything = Selection(None, clock() + timedelta(seconds=1))
+    assert [row.turns for row in (await keeping.overviews.ranking(everything)).rows] == [2]
+    assert (await keeping.overviews.totals(everything)).turns == 2
     counted = (await keeping.turn_counters.read()).ended
     assert sum(amounts["turns"] for amounts in counted.values()) == 3
 

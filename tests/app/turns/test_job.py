@@ -16,7 +16,7 @@ from sqlalchemy.exc import OperationalError
 from app.conversations.params import Params
 from app.database import Database
 from app.database.types import new_id
-from app.models import Message, Turn
+from app.models import Message, SummedDay, Turn
 from app.prompt import PathMessage
 from app.settings import Backend
 from app.turns import turn_rows
@@ -203,6 +203,7 @@ async def test_a_worker_that_was_taken_for_dead_stores_the_true_end_unless_someb
     answer.add("The whole text")
     async with database.write() as session:
         await turn_rows.close_turn(session, plan.turn_id, WORKER_LOST, START)
+        session.add(SummedDay(day=START.date()))
         if followed:
             session.add(
                 Message(
@@ -224,6 +225,9 @@ async def test_a_worker_that_was_taken_for_dead_stores_the_true_end_unless_someb
     turn = await stored_turn(database)
     expected = ("interrupted", "worker_lost", "") if followed else ("completed", None, "The whole text")
     assert (turn.status, turn.error_type, text) == expected
+    async with database.read() as session:
+        # Sums without the true end would stay for ever.
+        assert (await session.get(SummedDay, START.date()) is not None) is followed
 
 
 async def test_a_job_that_breaks_is_forgotten(database: Database, plan: Plan) -> None:
