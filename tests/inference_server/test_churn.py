@@ -1,6 +1,7 @@
 """Conversations that come, stop and leave at random over HTTP, in a pool of twice one context: nothing leaks.
 
-``CHURN_SECONDS=3600 pytest --timeout=0`` makes it an hour; the invariants and the counts are the same.
+``CHURN_SECONDS=3600 pytest --timeout=0 -o faulthandler_timeout=0`` makes it an hour; the invariants and the counts are
+the same.
 """
 
 import json
