@@ -3,6 +3,7 @@
 import json
 from contextlib import suppress
 from datetime import datetime
+from typing import Final
 
 from sqlalchemy.exc import IntegrityError
 
@@ -11,6 +12,7 @@ from app.models import ServingEvent, StoredSetting
 from app.settings import Settings
 from app.shown_settings import kept_values
 
+SERVER_START: Final = "server_start"
 STORED_UNDER = "known_settings"
 
 

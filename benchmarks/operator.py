@@ -23,7 +23,7 @@ from app.reports import Overviews, Reports
 from app.reports.day_sums import MOST_DAYS, DaySums
 from app.reports.overview import Selection
 from benchmarks.machine import describe_machine
-from benchmarks.operator_turns import END, LENGTH, Past, fill
+from benchmarks.operator_turns import BACKENDS, END, LENGTH, Past, fill
 from benchmarks.tables import columns
 from tests.app.postgres_server import running_postgres
 
@@ -116,6 +116,7 @@ def overview_of(overviews: Overviews, selection: Selection) -> list[tuple[str, R
         ("problems", lambda: overviews.problems(selection, END)),
         ("ten worst conversations", lambda: overviews.ranking(selection, "lost", limit=10)),
         ("errors", lambda: overviews.errors(selection)),
+        ("backends", lambda: overviews.totals(selection, BACKENDS)),
         ("running and queued", overviews.running_and_queued),
         ("choices", overviews.choices),
     ]

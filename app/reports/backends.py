@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.database import Database
 from app.models import ServingEvent, Turn
+from app.serving_events import SERVER_START
 
 RECENT: Final = timedelta(hours=24)
 LAST_TURN_WITHIN: Final = timedelta(days=30)
@@ -45,7 +46,7 @@ class BackendReports:
 async def _newest_start(session: AsyncSession, backend: str) -> tuple[datetime | None, str | None]:
     query = (
         select(ServingEvent.at, ServingEvent.serving_id)
-        .where(ServingEvent.kind == "server_start", ServingEvent.backend == backend)
+        .where(ServingEvent.kind == SERVER_START, ServingEvent.backend == backend)
         .order_by(ServingEvent.at.desc(), ServingEvent.id.desc())
         .limit(1)
     )

@@ -3,7 +3,7 @@
 Each method is one short read. What a report means is said at the values it returns.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Final
 from uuid import UUID
@@ -42,9 +42,10 @@ class Overviews:
         async with self._database.read() as session:
             return await tiles.tiles(session, selection)
 
-    async def totals(self, selection: Selection) -> Totals:
+    async def totals(self, selection: Selection, backends: Iterable[str]) -> dict[str, Totals]:
+        """Of each of these backends; '' has the turns that none of them took."""
         async with self._database.read() as session:
-            return await tiles.totals(session, selection)
+            return await tiles.totals(session, selection, backends)
 
     async def running_and_queued(self) -> LiveTurns:
         async with self._database.read() as session:

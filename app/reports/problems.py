@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Result, Row, func, select
+from sqlalchemy import ColumnElement, Result, Row, func, select, union_all
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.cache_outcomes import FAULTS, ON_PURPOSE, Outcome
@@ -116,17 +116,18 @@ async def _seen_before(session: AsyncSession, selection: Selection) -> set[Probl
 
 async def _latest(session: AsyncSession, places: Collection[tuple[str | None, str | None]]) -> set[ProblemKey]:
     """What the last turns of each backend and model were, whoever sent them."""
-    found: set[ProblemKey] = set()
-    for backend, model in places:
-        query = (
-            select(Turn.outcome)
-            .where(COUNTED, _equal(Turn.backend, backend), _equal(Turn.model, model))
-            .order_by(Turn.created_at.desc())
-            .limit(_ONGOING_TURNS)
-        )
-        words = await session.scalars(query)
-        found.update(_key(word, backend, model) for word in words if word is not None)
-    return found
+    each = [
+        select(*_KEY)
+        .where(COUNTED, _equal(Turn.backend, backend), _equal(Turn.model, model))
+        .order_by(Turn.created_at.desc())
+        .limit(_ONGOING_TURNS)
+        .subquery()
+        for backend, model in places
+    ]
+    if not each:
+        return set()
+    rows = await session.execute(union_all(*(select(turns) for turns in each)))
+    return {_key(*row) for row in rows if row[0] is not None}
 
 
 def _key(outcome: Any, backend: str | None, model: str | None) -> ProblemKey:

@@ -7,9 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from sqlalchemy import ColumnElement, SQLColumnExpression, Text, cast, func, literal_column, select
+from sqlalchemy import ColumnElement, Select, Text, cast, func, null, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import InstrumentedAttribute
 
@@ -73,32 +73,32 @@ class Cell:
             self.times[name].update(times)
 
 
-Cells = defaultdict[int, Cell]
+Groups = Slots | Literal["backends"] | None
+"""By steps of time, by backends ('' is none), or all in one."""
 
 
 async def read_cells(
     session: AsyncSession,
     selection: Selection,
-    slots: Slots | None = None,
+    groups: Groups = None,
     *,
     times: Collection[str] = tuple(TIMES),
     exact: bool,
-) -> Cells:
-    """By the number of the slot, or all in number 0. `exact` is said of the times that are named; sums always are."""
-    cells: Cells = defaultdict(Cell)
-    days = () if exact else await _stored_days(session, selection, slots)
+) -> defaultdict[Any, Cell]:
+    """By the number of the step, the backend, or None. `exact` is said of the times that are named; sums always are."""
+    cells: defaultdict[Any, Cell] = defaultdict(Cell)
+    days = () if exact else await _stored_days(session, selection, groups)
     for part in _between(selection, days):
-        query = select(_number(slots, Turn.created_at), *SUMS.values(), *(TEXTS_OF_TIMES[name] for name in times))
-        # Without slots nothing is grouped by them: SQLite would sort every turn for it.
-        query = query.where(*chosen(part))
-        for number, *values in await session.execute(query if slots is None else query.group_by("slot")):
-            _add(cells[number], SUMS, times, values, lambda text: count(text, exact=exact))
+        columns = (*SUMS.values(), *(TEXTS_OF_TIMES[name] for name in times))
+        query = _grouped(select(_group(groups, Turn), *columns).where(*chosen(part)), groups)
+        for group, *values in await session.execute(query):
+            _add(cells[group], SUMS, times, values, lambda text: count(text, exact=exact))
     if days:
         sums = [func.sum(getattr(TurnSums, name)) for name in SUMS_OF_ENDED]
         histograms = [func.aggregate_strings(getattr(TurnSums, f"{name}_times"), "") for name in times]
-        query = select(_number(slots, TurnSums.start), *sums, *histograms).where(*_chosen_of_stored(selection))
-        for number, *values in await session.execute(query if slots is None else query.group_by("slot")):
-            _add(cells[number], SUMS_OF_ENDED, times, values, decode)
+        query = select(_group(groups, TurnSums), *sums, *histograms).where(*_chosen_of_stored(selection))
+        for group, *values in await session.execute(_grouped(query, groups)):
+            _add(cells[group], SUMS_OF_ENDED, times, values, decode)
     return cells
 
 
@@ -117,14 +117,23 @@ def midnight(day: date) -> datetime:
     return datetime.combine(day, time(), UTC)
 
 
-def _number(slots: Slots | None, instant: SQLColumnExpression[datetime]) -> ColumnElement[int]:
-    number: ColumnElement[int] = literal_column("0") if slots is None else slots.number_of(instant)
-    return number.label("slot")
+def _group(groups: Groups, of: type[Turn] | type[TurnSums]) -> ColumnElement[Any]:
+    group: ColumnElement[Any] = null()
+    if groups == "backends":
+        group = func.coalesce(of.backend, "")
+    elif groups is not None:
+        group = groups.number_of(Turn.created_at if of is Turn else TurnSums.start)
+    return group.label("in_group")
 
 
-async def _stored_days(session: AsyncSession, selection: Selection, slots: Slots | None) -> Sequence[date]:
+def _grouped(query: Select[Any], groups: Groups) -> Select[Any]:
+    # All in one are not grouped: SQLite would sort every turn for it.
+    return query if groups is None else query.group_by("in_group")
+
+
+async def _stored_days(session: AsyncSession, selection: Selection, groups: Groups) -> Sequence[date]:
     """Days whose sums can be read in place of their turns."""
-    if selection.owner_id is not None or not (slots is None or slots.consist_of(HALF_HOURS)):
+    if selection.owner_id is not None or (isinstance(groups, Slots) and not groups.consist_of(HALF_HOURS)):
         return ()
     inside = _lies_in(selection, SummedDay.day)
     return (await session.scalars(select(SummedDay.day).where(*inside).order_by(SummedDay.day))).all()

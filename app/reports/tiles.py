@@ -1,5 +1,8 @@
 """The figures on top of the overview, plain sums of a selection, and what is live now."""
 
+from collections import Counter
+from collections.abc import Iterable
+
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -11,7 +14,7 @@ from app.reports.sums import STATES, TIMES, Cell, read_cells
 
 async def tiles(session: AsyncSession, selection: Selection) -> Tiles:
     exact = is_exact(selection)
-    return tiles_of((await read_cells(session, selection, exact=exact))[0], exact=exact)
+    return tiles_of((await read_cells(session, selection, exact=exact))[None], exact=exact)
 
 
 def tiles_of(cell: Cell, *, exact: bool) -> Tiles:
@@ -28,8 +31,12 @@ def tiles_of(cell: Cell, *, exact: bool) -> Tiles:
     )
 
 
-async def totals(session: AsyncSession, selection: Selection) -> Totals:
-    sums = (await read_cells(session, selection, times=(), exact=False))[0].sums
+async def totals(session: AsyncSession, selection: Selection, backends: Iterable[str]) -> dict[str, Totals]:
+    cells = await read_cells(session, selection, "backends", times=(), exact=False)
+    return {backend: _totals_of(cells[backend].sums) for backend in backends}
+
+
+def _totals_of(sums: Counter[str]) -> Totals:
     return Totals(
         turns=sums["turns"],
         prompt=Sum(sums["prompt"], sums["reported"]),

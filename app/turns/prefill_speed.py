@@ -1,5 +1,6 @@
 """How fast a backend was measured to read prompts, to say beforehand what computing one again would cost."""
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -13,15 +14,15 @@ FEWEST_TOKENS: Final = 128
 PERIOD: Final = timedelta(hours=24)
 
 
-async def prefill_speed(session: AsyncSession, backend: str, now: datetime) -> float | None:
-    """Computed tokens per second of prefill; None where no turn of the period has both figures."""
+async def prefill_speeds(session: AsyncSession, backends: Collection[str], now: datetime) -> dict[str, float]:
+    """Computed tokens per second of prefill; without backends of which no turn of the period has both figures."""
     computed = Turn.input_tokens + Turn.cache_creation_input_tokens
-    query = select(func.sum(computed), func.sum(Turn.prefill_ms)).where(
-        Turn.backend == backend,
+    query = select(Turn.backend, func.sum(computed), func.sum(Turn.prefill_ms)).where(
+        Turn.backend.in_(backends),
         Turn.imported_at.is_(None),
         Turn.created_at > now - PERIOD,
         Turn.prefill_ms > 0,
         computed >= FEWEST_TOKENS,
     )
-    tokens, milliseconds = (await session.execute(query)).one()
-    return None if tokens is None or milliseconds is None else int(tokens) * 1000 / int(milliseconds)
+    rows = (await session.execute(query.group_by(Turn.backend))).all()
+    return {name: int(tokens) * 1000 / int(ms) for name, tokens, ms in rows if name and tokens and ms}

@@ -12,8 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from app.clock import Clock
 from app.database import Database
 from app.models import ServingEvent, Turn
-
-SERVER_START = "server_start"
+from app.serving_events import SERVER_START
 
 logger = logging.getLogger(__name__)
 

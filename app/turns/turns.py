@@ -26,7 +26,7 @@ from app.turns.endings import ROWS_GONE, STOPPED
 from app.turns.events import TurnEvent
 from app.turns.jobs import Jobs
 from app.turns.placement import Placement, place
-from app.turns.prefill_speed import prefill_speed
+from app.turns.prefill_speed import prefill_speeds
 from app.turns.question import Question, check_request
 from app.turns.requests import SendRequest, SentTurn
 from app.turns.rhythm import Rhythm
@@ -99,7 +99,8 @@ class Turns:
     async def prefill_speed(self, backend: str | None = None) -> float | None:
         """In tokens per second, of this model server or of the first; None where it was not measured lately."""
         async with self._database.read() as session:
-            return await prefill_speed(session, backend or self._fits.first_backend, self._clock())
+            name = backend or self._fits.first_backend
+            return (await prefill_speeds(session, [name], self._clock())).get(name)
 
     async def send(self, owner_id: UUID, request: SendRequest) -> SentTurn:
         """Stores what is new and starts its turn. The same key and body give the same turn again.

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 import anyio
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.clock import Clock
 from app.conversations import TurnFigures
@@ -15,7 +14,7 @@ from app.database import Database
 from app.models import Turn
 from app.reports import BranchRow, ConversationReport, Reports, TurnRow
 from app.turns.backends import Backends
-from app.turns.prefill_speed import prefill_speed
+from app.turns.prefill_speed import prefill_speeds
 from app.verification.rebuilding import Damaged, Rebuilt, rebuild, text_is_gone
 from app.verification.stored import StoredConversation, load_stored
 from app.what_if import variants
@@ -66,7 +65,8 @@ class WhatIfs:
         branch = _branch(report, leaf_id)
         async with self._database.read() as session:
             stored = await load_stored(session, report.id, self._secret)
-            speeds = await self._speeds(session, stored.turns)
+            served_by = {turn.backend for turn in stored.turns if turn.backend is not None}
+            speeds = await prefill_speeds(session, served_by, self._clock())
         rows = _shown(report, branch)
         by_id = {turn.id: turn for turn in stored.turns}
         found: dict[UUID, Read | Obstacle] = {}
@@ -77,10 +77,6 @@ class WhatIfs:
         return ConversationWhatIf(
             report.id, report.reference, turns, report.branches, branch.leaf_id if branch else None
         )
-
-    async def _speeds(self, session: AsyncSession, turns: Sequence[Turn]) -> dict[str, float | None]:
-        names = sorted({turn.backend for turn in turns if turn.backend is not None})
-        return {name: await prefill_speed(session, name, self._clock()) for name in names}
 
     async def _try_all(
         self, stored: StoredConversation, turns: Sequence[Turn], found: dict[UUID, Read | Obstacle]
@@ -158,7 +154,7 @@ def _shown(report: ConversationReport, branch: BranchRow | None) -> list[TurnRow
     return [row for row in report.turns if row.figures.id in here or row.figures.id not in elsewhere]
 
 
-def _turn_what_if(row: TurnRow, speeds: Mapping[str, float | None], result: Read | Obstacle | None) -> TurnWhatIf:
+def _turn_what_if(row: TurnRow, speeds: Mapping[str, float], result: Read | Obstacle | None) -> TurnWhatIf:
     """Without a result, of a turn that was not come to in time."""
     real = variants.as_it_was(row.figures)
     obstacle = result if isinstance(result, Obstacle) else Obstacle.TIME_UP if real else Obstacle.NO_FIGURES

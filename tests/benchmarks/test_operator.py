@@ -2,6 +2,7 @@
 
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -9,8 +10,9 @@ from click.testing import CliRunner
 from app.cache_outcomes import FAULTS
 from app.database import Database, migrate
 from app.reports import Overviews
+from app.reports.overview import Totals
 from benchmarks.operator import SPANS, main
-from benchmarks.operator_turns import Past, fill
+from benchmarks.operator_turns import BACKENDS, Past, fill
 
 pytestmark = pytest.mark.anyio
 TURNS = 300
@@ -33,10 +35,15 @@ async def test_totals_are_the_plain_sums_of_the_made_rows(tmp_path: Path, span: 
         and (selection.since is None or row["created_at"] >= selection.since)
     ]
     database = Database(url)
-    totals = await Overviews(database).totals(selection)
+    found = await Overviews(database).totals(selection, ["", *BACKENDS])
     await database.close()
+    assert sum(totals.turns for totals in found.values()) == len(rows) > 0
+    for backend, totals in found.items():
+        compare(totals, [row for row in rows if (row["backend"] or "") == backend])
+
+
+def compare(totals: Totals, rows: list[dict[str, Any]]) -> None:
     reported = [row for row in rows if row["input_tokens"] is not None]
-    assert totals.turns == len(rows) > 0
     assert totals.prompt.turns == len(reported)
     assert totals.cached.tokens == sum(row["cache_read_input_tokens"] for row in reported)
     assert totals.computed.tokens == sum(row["input_tokens"] for row in reported)

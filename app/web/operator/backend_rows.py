@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.reports.overview import Mark, Totals
+from app.serving_events import SERVER_START
 from app.settings import Backend, ReuseRule
 from app.web.languages import Language
-from app.web.operator.evidence import SERVER_START
 from app.web.operator.listed_words import NONE
 from app.web.operator.times import short_moment
 from inference_client.inspection import CacheState

@@ -6,7 +6,7 @@ import anyio
 
 from app.house import House
 from app.turns.backends import Backends, ServingBackend
-from app.turns.prefill_speed import prefill_speed
+from app.turns.prefill_speed import prefill_speeds
 from app.web.operator.costs import Speeds
 from inference_client import InferenceError
 from inference_client.inspection import CacheState
@@ -34,7 +34,5 @@ async def cache_states(backends: Backends, patience: float = PATIENCE_S) -> dict
 
 async def speeds_of(house: House, names: Iterable[str | None]) -> Speeds:
     """Of these backends, as measured lately."""
-    wanted = {name for name in names if name is not None}
     async with house.database.read() as session:
-        speeds = {name: await prefill_speed(session, name, house.clock()) for name in wanted}
-    return {name: speed for name, speed in speeds.items() if speed is not None}
+        return await prefill_speeds(session, {name for name in names if name is not None}, house.clock())

@@ -2,17 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from app.cache_outcomes import Group, Outcome
 from app.reports.overview import Mark, Problem
+from app.serving_events import SERVER_START
 from app.settings import Backend
 from app.web.languages import Language
 from app.web.operator.times import length_words, short_moment
 from app.web.place_words import divergence_words
 from inference_client.inspection import CacheState
-
-SERVER_START: Final = "server_start"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from app.reports import Overviews
 from app.reports.marks import RankMark
 from app.reports.overview import RankedConversation, Selection
 from app.reports.ranking import RankingSort
+from app.serving_events import SERVER_START
 from app.web.operator import export_tables
 from app.web.operator.backend_states import speeds_of
 from app.web.operator.conversations_page import sort_of
-from app.web.operator.evidence import SERVER_START
 from app.web.operator.export_tables import PricedProblem, StartedBackend, TimedBucket
 from app.web.operator.filters import Filters, filters_of
 from app.web.operator.overview_look import backends_of

@@ -30,13 +30,13 @@ async def _frame_again(request: Request, error: FilterError) -> dict[str, Any]:
     """The form with what was typed. `refused` is the error where its field is to be seen in the form."""
     given, language = given_of(request), visit_of(request).language
     filters = _usable(request, given)
-    frame = await frame_of(request, filters, compares=request.url.path == OVERVIEW)
+    own = {name: request.query_params.get(name) for name in OWN_FIELDS if name != error.field}
+    unseen = {name: value for name, value in own.items() if value}
+    frame = await frame_of(request, filters, unseen=unseen, compares=request.url.path == OVERVIEW)
     frame["ends"] = (
         _typed_end("from", language.gettext("From"), given.get("from", ""), filters.zone),
         _typed_end("to", language.gettext("To"), given.get("to", ""), filters.zone),
     )
-    own = {name: request.query_params.get(name) for name in OWN_FIELDS if name != error.field}
-    frame["kept_unseen"] = tuple((name, value) for name, value in own.items() if value)
     seen = {field.name for field in (*frame["fields"], *frame["ends"])}
     return {**frame, "again": True, "refused": error if error.field in seen else None}
 

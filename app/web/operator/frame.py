@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Literal
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -46,16 +47,22 @@ class EndField:
 
 
 async def frame_of(
-    request: Request, filters: Filters, own: Sequence[SelectField] = (), *, compares: bool = False
+    request: Request,
+    filters: Filters,
+    own: Sequence[SelectField] = (),
+    *,
+    unseen: Mapping[str, str] = MappingProxyType({}),
+    compares: bool = False,
 ) -> dict[str, Any]:
     """The values that the template of such a page needs beside its own.
 
-    `own` are fields that this page alone has; `compares` says whether it shows the period before.
+    `own` are fields that this page alone has, `unseen` values that its links and its form keep without a field;
+    `compares` says whether it shows the period before.
     """
     visit = visit_of(request)
     language = visit.language
     choices = await house_of(request).overviews.choices()
-    kept = {field.name: field.chosen or None for field in own}
+    kept = {**unseen, **{field.name: field.chosen or None for field in own}}
     fields = (*_select_fields(filters, choices, visit.time_zone, language), *own)
     before = filters.selection.before if compares and filters.compare else None
     return {
@@ -71,7 +78,7 @@ async def frame_of(
             EndField("from", language.gettext("From"), _local(filters.given.get("from"), filters.zone)),
             EndField("to", language.gettext("To"), _local(filters.given.get("to"), filters.zone)),
         ),
-        "kept_unseen": (),
+        "kept_unseen": tuple(unseen.items()),
         "again": False,
         "refused": None,
         "period": period_words(filters.selection, filters.zone, language),

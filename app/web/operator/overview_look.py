@@ -1,6 +1,6 @@
 """All that one view of the overview reads, from SQL and from the backends themselves. It knows no words."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from app.house import House
@@ -51,10 +51,7 @@ async def look_at(house: House, filters: Filters) -> Look:
 
 async def backends_of(house: House, selection: Selection) -> tuple[BackendState, ...]:
     """Those of the settings that the selection does not leave out."""
+    shown = [each for each in house.backends.all if selection.backend in (None, each.name)]
+    totals = await house.overviews.totals(selection, [each.name for each in shown])
     caches = await cache_states(house.backends)
-    states = []
-    for each in house.backends.all:
-        if selection.backend in (None, each.name):
-            totals = await house.overviews.totals(replace(selection, backend=each.name))
-            states.append(BackendState(each.settings, each.away, totals, caches.get(each.name)))
-    return tuple(states)
+    return tuple(BackendState(each.settings, each.away, totals[each.name], caches.get(each.name)) for each in shown)

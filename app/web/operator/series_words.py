@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from app.reports.overview import Bucket, Mark, Series
+from app.serving_events import SERVER_START
 from app.web.languages import Language
 from app.web.operator.listed_words import NONE
 from app.web.operator.series_chart import Layer, Tick, layers_of
@@ -90,7 +91,7 @@ def step_words(step: timedelta, language: Language) -> str:
 
 def mark_words(mark: Mark, zone: str, language: Language) -> MarkWords:
     kinds = {
-        "server_start": language.gettext("model server started"),
+        SERVER_START: language.gettext("model server started"),
         "app_start": language.gettext("app started"),
         "setting_changed": language.gettext("setting changed"),
     }

@@ -135,7 +135,7 @@ async def test_old_figures_of_deleted_conversations_go_and_those_of_others_stay(
         assert (await session.get_one(Turn, further.turn_id)).base_turn_id == kept.turn_id
     everything = Selection(None, clock() + timedelta(seconds=1))
     assert [row.turns for row in (await keeping.overviews.ranking(everything)).rows] == [2]
-    assert (await keeping.overviews.totals(everything)).turns == 2
+    assert (await keeping.overviews.tiles(everything)).turns == 2
     counted = (await keeping.turn_counters.read()).ended
     assert sum(amounts["turns"] for amounts in counted.values()) == 3
 

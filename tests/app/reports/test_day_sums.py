@@ -49,10 +49,12 @@ def day_sums(database: Database, clock: MovingClock) -> DaySums:
     return DaySums(database, clock)
 
 
-async def read(overviews: Overviews, selection: Selection, zone: str = "UTC") -> tuple[Tiles, Totals, Series]:
+async def read(
+    overviews: Overviews, selection: Selection, zone: str = "UTC"
+) -> tuple[Tiles, dict[str, Totals], Series]:
     return (
         await overviews.tiles(selection),
-        await overviews.totals(selection),
+        await overviews.totals(selection, ["", "a", "one", "two"]),
         await overviews.series(selection, ZoneInfo(zone)),
     )
 
@@ -103,7 +105,7 @@ async def test_the_sums_are_what_is_read(database: Database, overviews: Overview
     async with database.write() as session:
         await session.execute(delete(Turn).where(Turn.created_at == old))
     assert await read(overviews, ALL) == before
-    assert (before[0].turns, before[1].prompt.tokens) == (3, 90)
+    assert (before[0].turns, before[1]["a"].prompt.tokens) == (3, 90)
 
 
 async def test_a_day_is_summed_once_it_has_ended_and_nothing_of_it_can_change(

@@ -73,11 +73,11 @@ async def test_reports_equal_plain_sums(
 
 
 async def compare_tiles(overviews: Overviews, selection: Selection, mine: list[plain.Row]) -> None:
-    totals = await overviews.totals(selection)
-    assert totals == plain.totals(mine)
-    assert totals.cached.tokens + totals.computed.tokens == totals.prompt.tokens
+    for name, shown in (await overviews.totals(selection, ["", "one", "two"])).items():
+        assert shown == plain.totals([row for row in mine if (row["backend"] or "") == name])
+        assert shown.cached.tokens + shown.computed.tokens == shown.prompt.tokens
     tiles = await overviews.tiles(selection)
-    assert (tiles.turns, tiles.lost, tiles.by_status) == (len(mine), totals.lost, plain.states(mine))
+    assert (tiles.turns, tiles.lost, tiles.by_status) == (len(mine), plain.totals(mine).lost, plain.states(mine))
     assert tiles.reuse == plain.reuse(mine)
     assert 0 <= tiles.reuse.part <= tiles.reuse.of
     assert tiles.losing_turns == sum((plain.lost(row) or 0) > 0 for row in mine)

@@ -144,7 +144,7 @@ async def test_nothing_selected_is_nothing_and_no_error(overviews: Overviews) ->
     for selection in (ALL, Selection(START, START), Selection(START - timedelta(days=1), START)):
         tiles = await overviews.tiles(selection)
         assert (tiles.turns, tiles.reuse.of, tiles.hits.of, tiles.first_token.total) == (0, 0, 0, None)
-        assert (await overviews.totals(selection)).prompt.turns == 0
+        assert (await overviews.totals(selection, ["one"]))["one"].prompt.turns == 0
         assert (await overviews.problems(selection, START)).faults == ()
         assert (await overviews.ranking(selection)).rows == ()
         assert sum(bucket.turns for bucket in (await overviews.series(selection)).buckets) == 0

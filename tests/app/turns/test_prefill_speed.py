@@ -4,7 +4,7 @@ import pytest
 
 from app.database import Database
 from app.models import Turn
-from app.turns.prefill_speed import prefill_speed
+from app.turns.prefill_speed import prefill_speeds
 from tests.app.houses import MovingClock
 
 pytestmark = pytest.mark.anyio
@@ -25,7 +25,7 @@ async def add(
 
 async def measured(database: Database, clock: MovingClock) -> float | None:
     async with database.read() as session:
-        return await prefill_speed(session, "scripted", clock())
+        return (await prefill_speeds(session, ["scripted"], clock())).get("scripted")
 
 
 async def test_speed_is_computed_tokens_over_prefill_time(database: Database, clock: MovingClock) -> None:

@@ -82,6 +82,8 @@ def test_form_is_shown_again_with_what_was_typed_and_the_problem_beside_it(bad: 
     assert beside is not None
     assert "a time before the end of the period" in beside[1]
     assert '<details class="filter-form" open>' in refused.text
+    period = next(href for href in re.findall(r'href="([^"]+)"', refused.text) if "range=7d" in href)
+    assert {"outcome=restarted", "backend=east"} <= set(period.split("?")[1].split("&amp;"))
     mended = bad.client.get("/operator/turns", params={**fields, "from": "2020-01-01T00:00", "to": "2020-01-02T00:00"})
     assert (mended.status_code, "No turn fits." in mended.text) == (200, True)
 
