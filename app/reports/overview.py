@@ -275,6 +275,20 @@ class LiveTurns:
 
 
 @dataclass(frozen=True, slots=True)
+class Overview:
+    """`before` is None where nothing is compared. `worst` lost something each; `totals` are by backend."""
+
+    tiles: Tiles
+    before: Tiles | None
+    series: Series
+    live: LiveTurns
+    problems: Problems
+    worst: tuple[RankedConversation, ...]
+    errors: tuple[ErrorCount, ...]
+    totals: dict[str, Totals]
+
+
+@dataclass(frozen=True, slots=True)
 class FilterChoices:
     """What the filters can be set to: backends and models with turns, users (id and name) with conversations."""
 

@@ -1,6 +1,6 @@
 """The reports behind the operator's overview. Whoever calls this has checked that the viewer is an operator.
 
-Each method is one short read. What a report means is said at the values it returns.
+Each method is one short read, or a few of them. What a report means is said at the values it returns.
 """
 
 from collections.abc import AsyncIterator, Iterable, Sequence
@@ -12,6 +12,7 @@ from app.cache_outcomes import Group, Outcome
 from app.conversations.paging import MomentMark
 from app.database import Database
 from app.reports import filter_choices, problems, ranking, series, tiles, turn_list
+from app.reports.beside import beside
 from app.reports.marks import RankMark
 from app.reports.overview import (
     ErrorCount,
@@ -20,6 +21,7 @@ from app.reports.overview import (
     LiveTurns,
     Mark,
     Neighbours,
+    Overview,
     Problems,
     RankingPage,
     Selection,
@@ -32,11 +34,39 @@ from app.reports.ranking import RankingSort
 from app.reports.turn_list import TurnFilter
 
 CHUNK: Final = 500
+WORST_SHOWN: Final = 10
 
 
 class Overviews:
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    async def overview(
+        self,
+        selection: Selection,
+        zone: tzinfo,
+        now: datetime,
+        backends: Iterable[str],
+        *,
+        before: Selection | None = None,
+    ) -> Overview:
+        """In two readings beside each other: most of the time a database works, and Recount waits."""
+
+        async def figures() -> tuple[tuple[Tiles, Series], Tiles | None, dict[str, Totals]]:
+            drawn = await self.tiles_and_series(selection, zone)
+            return drawn, None if before is None else await self.tiles(before), await self.totals(selection, backends)
+
+        async def causes() -> tuple[Problems, RankingPage, Sequence[ErrorCount], LiveTurns]:
+            return (
+                await self.problems(selection, now),
+                await self.ranking(selection, "lost", limit=WORST_SHOWN),
+                await self.errors(selection),
+                await self.running_and_queued(),
+            )
+
+        ((tiles, series), tiles_before, totals), (problems, ranked, errors, live) = await beside(figures, causes)
+        worst = tuple(row for row in ranked.rows if row.lost.tokens)
+        return Overview(tiles, tiles_before, series, live, problems, worst, tuple(errors), totals)
 
     async def tiles(self, selection: Selection) -> Tiles:
         async with self._database.read() as session:

@@ -19,32 +19,33 @@ from app.web.operator.verdict import verdict_of
 
 
 def words_of(look: Look, filters: Filters, language: Language) -> dict[str, Any]:
-    zone, marks, faults = filters.zone, look.series.marks, look.problems.faults
+    read = look.overview
+    zone, marks, faults = filters.zone, read.series.marks, read.problems.faults
     return {
-        "tiles_read": look.tiles,
-        "verdict": verdict_of(look.tiles, faults, look.speeds, language),
+        "tiles_read": read.tiles,
+        "verdict": verdict_of(read.tiles, faults, look.speeds, language),
         "problems": _problems(look, faults, filters, language),
         "folded": [
             (name, _problems(look, rows, filters, language), language.number(sum(row.lost_tokens for row in rows)))
-            for name, rows in (("on_purpose", look.problems.on_purpose), ("rounding", look.problems.rounding))
+            for name, rows in (("on_purpose", read.problems.on_purpose), ("rounding", read.problems.rounding))
         ],
-        "tiles": tiles_of(look.tiles, look.before, cost_of(faults, look.speeds), language),
-        "first_token": first_token_tile(look.tiles, look.before, language),
-        "times": time_rows(look.tiles, language),
-        "states": state_counts(look.tiles, language),
-        "turns_before": None if look.before is None else language.number(look.before.turns),
-        "live": look.live,
-        "worst": conversation_rows.rows_of(look.worst, filters, language, "lost"),
+        "tiles": tiles_of(read.tiles, read.before, cost_of(faults, look.speeds), language),
+        "first_token": first_token_tile(read.tiles, read.before, language),
+        "times": time_rows(read.tiles, language),
+        "states": state_counts(read.tiles, language),
+        "turns_before": None if read.before is None else language.number(read.before.turns),
+        "live": read.live,
+        "worst": conversation_rows.rows_of(read.worst, filters, language, "lost"),
         "backends": backend_rows.rows_of(look.backends, marks, zone, language),
-        "errors": [(each, short_moment(each.last_seen, zone, language)) for each in look.errors],
-        **_series(look.series, zone, language),
+        "errors": [(each, short_moment(each.last_seen, zone, language)) for each in read.errors],
+        **_series(read.series, zone, language),
     }
 
 
 def _problems(look: Look, problems: Sequence[Problem], filters: Filters, language: Language) -> tuple[ProblemRow, ...]:
     settings = {each.settings.name: each.settings for each in look.backends}
     caches = {each.settings.name: each.cache for each in look.backends if each.cache is not None}
-    return rows_of(problems, Facts(look.series.marks, settings, caches), look.speeds, filters, language)
+    return rows_of(problems, Facts(look.overview.series.marks, settings, caches), look.speeds, filters, language)
 
 
 def _series(series: Series, zone: str, language: Language) -> dict[str, Any]:
