@@ -1,24 +1,27 @@
 """Reports that read the sums of ended days say the same as those that read every turn, whatever happens to these."""
 
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import anyio
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
+from hypothesis import settings as given_settings
 from hypothesis import strategies as st
 from sqlalchemy import delete, func, select, update
 
 from app.cache_outcomes import Outcome
 from app.database import Database
 from app.day_sums import forget_days_of
+from app.house import open_house
 from app.models import SummedDay, Turn, TurnSums
 from app.reports import Overviews
 from app.reports.day_sums import MOST_DAYS, DaySums
 from app.reports.overview import Selection, Series, Tiles, Totals
 from app.reports.time_histograms import count, decode, encode
-from tests.app.houses import START, MovingClock
+from tests.app.houses import QUICK, START, MovingClock, add_user, ask, settings_for, until
 from tests.app.reports.made_turns import BACKENDS, MODELS, MOMENTS, add_owners, replace_turns, turn_rows
 from tests.app.reports.test_overviews import A_FEW
 from tests.app.reports.test_turn_counters import turn
@@ -74,7 +77,7 @@ async def stored_tokens(database: Database) -> int | None:
         return await session.scalar(select(func.sum(TurnSums.prompt)))
 
 
-@settings(A_FEW, max_examples=10)
+@given_settings(A_FEW, max_examples=10)
 @given(rows=turn_rows(), selection=_long, zone=st.sampled_from(ZONES), sweeps=st.integers(1, 5))
 async def test_reports_say_the_same_with_sums_and_without(
     database: Database,
@@ -192,3 +195,18 @@ def test_histograms_behind_each_other_are_that_of_all_times(some: list[int], mor
     assert found == count(f"{first},{second}", exact=False)
     for lowest, time in zip(sorted(found.elements()), sorted([*some, *more]), strict=True):
         assert lowest <= time <= lowest + max(0, lowest >> 6)
+
+
+async def test_it_runs_beside_requests(database_url: str, backend_url: str, clock: MovingClock) -> None:
+    settings = settings_for(database_url, backend_url)
+    async with open_house(settings, clock=clock, rhythm=replace(QUICK, sweep=0.02)) as house:
+        await ask(house, await add_user(house.database), "Old")
+        before = await house.overviews.tiles(Selection(None, clock() + 2 * DAY))
+        clock.advance(days=2)
+
+        async def is_summed() -> bool:
+            return await summed(house.database) == [START.date(), (START + DAY).date()]
+
+        await until(is_summed)
+        assert await house.overviews.tiles(Selection(None, clock())) == before
+        assert before.turns == 1
