@@ -17,9 +17,9 @@ from app.clock import Clock
 from app.conversations.conversations import Conversations
 from app.conversations.lifecycle import ages, untouched_since
 from app.database import Database
-from app.day_sums import forget_days_of
 from app.errors import NotFound
 from app.models import TURN_IS_LIVE, Conversation, Message, Turn
+from app.summed_days import forget_days_of
 
 MOST_CONVERSATIONS: Final = 500
 MOST_TURNS: Final = 5_000

@@ -8,12 +8,12 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.clock import Clock
 from app.database import Database
-from app.day_sums import one_after_the_other
 from app.models import SummedDay, Turn, TurnSums
 from app.reports.measures import COUNTED
 from app.reports.sums import DAY, HALF_HOURS, SUMS_OF_ENDED, TEXTS_OF_TIMES, TIMES, midnight
 from app.reports.time_histograms import encode
 from app.reports.turn_counters import SETTLING
+from app.summed_days import one_after_the_other
 
 MOST_DAYS: Final = 10
 _PLACE: Final = (

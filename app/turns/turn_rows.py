@@ -12,8 +12,8 @@ from sqlalchemy.orm import aliased
 from app import accounting
 from app.cache_outcomes import Outcome
 from app.conversations.temporary import prolonged
-from app.day_sums import forget_days_of
 from app.models import TURN_IS_LIVE, Conversation, Message, Turn
+from app.summed_days import forget_days_of
 from app.turns.answer import Answer
 from app.turns.endings import ROWS_GONE, WORKER_LOST, Ending
 from app.turns.plan import Plan

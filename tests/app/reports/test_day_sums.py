@@ -14,13 +14,13 @@ from sqlalchemy import delete, func, select, update
 
 from app.cache_outcomes import Outcome
 from app.database import Database
-from app.day_sums import forget_days_of
 from app.house import open_house
 from app.models import SummedDay, Turn, TurnSums
 from app.reports import Overviews
 from app.reports.day_sums import MOST_DAYS, DaySums
 from app.reports.overview import Selection, Series, Tiles, Totals
 from app.reports.time_histograms import count, decode, encode
+from app.summed_days import forget_days_of
 from tests.app.houses import QUICK, START, MovingClock, add_user, ask, settings_for, until
 from tests.app.reports.made_turns import BACKENDS, MODELS, MOMENTS, add_owners, replace_turns, turn_rows
 from tests.app.reports.test_overviews import A_FEW
