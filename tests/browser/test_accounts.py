@@ -62,6 +62,7 @@ def test_account_pages_fit_the_screen(
         check(page)
     page.goto("/operator/people")
     page.locator("a.named").first.click()
+    page.wait_for_url("**/operator/people/*")
     check(page)
     page.locator("#reset-password").fill(PASSWORD)
     page.locator('form[action$="/password"] button').click()

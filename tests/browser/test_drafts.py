@@ -56,6 +56,8 @@ def test_drafts_outlive_their_tab_until_they_are_sent(signed_in: BrowserContext,
     edit(page)
     page.get_by_label("Edit your message").fill("not worth it")
     page.get_by_role("link", name="Cancel").click()
+    expect(page.get_by_label("Edit your message")).to_be_hidden()
+    page.wait_for_load_state()
     assert page.evaluate(DRAFTS) == 1
     box(page).fill("for nobody")
     page.goto(f"{address}/delete")

@@ -90,7 +90,7 @@ def test_versions_are_made_read_and_deleted(site: RunningSite, page: Page) -> No
     old = (answers(page).get_attribute("id") or "").removeprefix("message-")
 
     page.get_by_role("link", name="Edit").click()
-    assert "?edit=" in page.url
+    page.wait_for_url("**?edit=*")
     assert page.get_by_label("Edit your message").input_value() == "Old question"
     page.get_by_role("link", name="Cancel").click()
     assert bubbles(page) == ["Old question"]
