@@ -44,20 +44,22 @@ class BackendWatch:
                 group.start_soon(self._look_at, backend)
 
     async def _look_at(self, backend: ServingBackend) -> None:
-        away = not await self._answers(backend)
+        away, serving_id = await self._ask(backend)
         if away != backend.away:
             logger.warning("model server %s %s", backend.name, "does not answer" if away else "answers again")
         backend.away = away
-
-    async def _answers(self, backend: ServingBackend) -> bool:
-        """A refusal is an answer: it says that somebody is there, and a turn tells what is wrong."""
-        try:
-            with anyio.fail_after(self._rhythm.watch_patience):
-                serving_id = await backend.client.check()
-        except (TransportError, ServerFault, TimeoutError):
-            return False
-        except InferenceError:
-            return True
         if serving_id is not None:
             await self._seen(backend.name, serving_id)
-        return True
+
+    async def _ask(self, backend: ServingBackend) -> tuple[bool, str | None]:
+        """Whether it is away, and its serving id.
+
+        A refusal is an answer: it says that somebody is there, and a turn tells what is wrong.
+        """
+        try:
+            with anyio.fail_after(self._rhythm.watch_patience):
+                return False, await backend.client.check()
+        except (TransportError, ServerFault, TimeoutError):
+            return True, None
+        except InferenceError:
+            return False, None

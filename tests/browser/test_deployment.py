@@ -4,6 +4,7 @@ One conversation's system prompt is edited each turn to today's time, one server
 other has room for half of its conversations. Operators may not read texts here.
 """
 
+import itertools
 import re
 import shutil
 from collections.abc import Iterator
@@ -58,11 +59,15 @@ class Deployment:
         self.site = site
         self._east = east
         self._mina: Visitor = site.set_up()
+        self._numbers = itertools.count(1)
 
     def begin(self, backend: str) -> str:
-        """The path of a new conversation there; each goes where its id leads it, so some go to the other."""
+        """The path of a new conversation there; each goes where its id leads it, so some go to the other.
+
+        No two begin alike: their answers might be alike, too, and then one place in the pool would be enough for both.
+        """
         while True:
-            path = self.site.ask(self._mina, LONG)
+            path = self.site.ask(self._mina, f"{next(self._numbers)}. {LONG}")
             conversation = path.rpartition("/")[2].replace("-", "")
             if self.site.rows(f"SELECT backend FROM turns WHERE conversation_id = '{conversation}'") == [(backend,)]:  # noqa: S608
                 return path

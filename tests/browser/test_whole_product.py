@@ -135,7 +135,8 @@ def test_cut_answer_is_continued_from_the_cache_on_the_bundled_model(page: Page)
         [count_in(row.locator(f"[data-cell={name}]")) for name in ("prompt", "cached", "computed", "written")]
         for row in rows.all()[1:]
     )
-    assert cut[3] == more[3] == 8
+    assert cut[3] == 8
+    assert 1 <= more[3] <= 8  # The model may find an end by itself.
     assert more[0] == cut[0] + cut[3]
     assert more[1] == more[0] - 1  # All but the token that has to be computed to go on.
 

@@ -48,8 +48,8 @@ def settle(page: Page) -> None:
     raise TimeoutError("the answer is still being written")
 
 
-def bubbles(page: Page) -> list[str]:
-    return page.locator(".bubble").all_inner_texts()
+def see_bubbles(page: Page, *words: str) -> None:
+    expect(page.locator(".bubble")).to_have_text(list(words))
 
 
 def test_stopped_cut_and_failed_answers_go_on(site: RunningSite, page: Page) -> None:
@@ -80,7 +80,7 @@ def test_stopped_cut_and_failed_answers_go_on(site: RunningSite, page: Page) -> 
     press(page, "Try again")
     expect(answers(page).last.locator(".rendered p")).to_have_text("Right now")
     assert page.get_by_role("group", name="Versions").count() == 0
-    assert bubbles(page) == ["First", "Second"]
+    see_bubbles(page, "First", "Second")
 
 
 def test_versions_are_made_read_and_deleted(site: RunningSite, page: Page) -> None:
@@ -93,19 +93,19 @@ def test_versions_are_made_read_and_deleted(site: RunningSite, page: Page) -> No
     page.wait_for_url("**?edit=*")
     assert page.get_by_label("Edit your message").input_value() == "Old question"
     page.get_by_role("link", name="Cancel").click()
-    assert bubbles(page) == ["Old question"]
+    see_bubbles(page, "Old question")
     page.get_by_role("link", name="Edit").click()
     page.get_by_label("Edit your message").fill("New question")
     page.locator(".editing").get_by_role("button", name="Send").click()
     settle(page)
-    assert bubbles(page) == ["New question"]
+    see_bubbles(page, "New question")
     expect(answers(page)).to_contain_text("New answer")
 
     address = page.url.partition("#")[0].partition("?")[0]
     page.goto(f"{address}?leaf={old}")
-    assert bubbles(page) == ["Old question"]
+    see_bubbles(page, "Old question")
     page.goto(address)  # Reading another branch has chosen none.
-    assert bubbles(page) == ["New question"]
+    see_bubbles(page, "New question")
     press(page, "Another answer")
     expect(answers(page)).to_contain_text("Newest answer")
     press(page, "Previous version")
@@ -114,11 +114,11 @@ def test_versions_are_made_read_and_deleted(site: RunningSite, page: Page) -> No
     page.get_by_role("group", name="Versions").first.get_by_role("button", name="Previous version").click()
     expect(answers(page)).to_contain_text("Old answer")
     page.goto(address)
-    assert bubbles(page) == ["Old question"]
+    see_bubbles(page, "Old question")
     page.get_by_role("link", name="Delete").first.click()
     expect(page.get_by_text("2 messages are deleted for good")).to_be_visible()
     page.get_by_role("link", name="Keep it").click()
-    assert bubbles(page) == ["Old question"]
+    see_bubbles(page, "Old question")
     page.locator("article.user").get_by_role("link", name="Delete").click()
     page.get_by_role("button", name="Delete").click()
-    assert bubbles(page) == ["New question"]
+    see_bubbles(page, "New question")
