@@ -76,6 +76,7 @@ def test_focus_stays_where_a_person_goes_on(site: RunningSite, signed_in: Browse
     expect(page.get_by_label("Edit your message")).to_be_focused()
     page.get_by_role("link", name="Cancel").press("Enter")
     expect(first.locator(".bubble")).to_have_text("One")
+    page.wait_for_load_state()
     page.keyboard.press("Tab")  # From the message that was not edited, not from the top of the page.
     expect(first.locator(":focus")).to_have_count(1)
 
